@@ -1,0 +1,33 @@
+-- Statements that belong to a connection rather than to a table.
+
+-- name: begin
+-- IMMEDIATE, always: a deferred transaction that reads and then writes fails
+-- with BUSY_SNAPSHOT as soon as another process committed in between.
+BEGIN IMMEDIATE;
+
+-- name: commit
+COMMIT;
+
+-- name: rollback
+ROLLBACK;
+
+-- name: use_wal
+PRAGMA journal_mode = WAL;
+
+-- name: journal_mode
+PRAGMA journal_mode;
+
+-- name: foreign_keys_on
+PRAGMA foreign_keys = ON;
+
+-- name: synchronous_full
+PRAGMA synchronous = FULL;
+
+-- name: synchronous_normal
+PRAGMA synchronous = NORMAL;
+
+-- name: synchronous_off
+PRAGMA synchronous = OFF;
+
+-- name: query_only
+PRAGMA query_only = ON;

@@ -1,0 +1,24 @@
+-- name: insert
+INSERT INTO run_events (recorded_at, run_id, workflow_ref, type, runner_id, payload_json)
+VALUES (:recorded_at, :run_id, :workflow_ref, :type, :runner_id, :payload_json);
+
+-- name: after
+SELECT seq, recorded_at, run_id, workflow_ref, type, runner_id, payload_json
+FROM run_events
+WHERE seq > :seq
+ORDER BY seq
+LIMIT :limit;
+
+-- name: latest
+SELECT coalesce(max(seq), 0) FROM run_events;
+
+-- name: watermark
+SELECT last_event_seq FROM session_watermarks WHERE session_id = :session_id;
+
+-- name: set_watermark
+-- Never moves back.
+INSERT INTO session_watermarks (session_id, last_event_seq, updated_at)
+VALUES (:session_id, :seq, :updated_at)
+ON CONFLICT (session_id) DO UPDATE SET
+  last_event_seq = max(last_event_seq, excluded.last_event_seq),
+  updated_at = excluded.updated_at;
