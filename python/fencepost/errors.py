@@ -295,6 +295,13 @@ _REFUSALS: dict[str, tuple[type[FencepostError], str, int, str]] = {
         "the store was opened before a fork; open a store of its own in each process, "
         "and close the parent's before forking or start children by exec",
     ),
+    "reentrant": (
+        StoreBusyError,
+        "",
+        0,
+        "the store was called from inside a call of the same thread (a signal handler, a clock); "
+        "call it after that call has returned",
+    ),
     "internal": (
         InternalError,
         "",

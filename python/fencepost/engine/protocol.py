@@ -21,10 +21,10 @@ Conventions of every operation:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 Value: TypeAlias = "int | str | None"
-Row: TypeAlias = "tuple[int | str | None, ...]"
+Row: TypeAlias = "tuple[Any, ...]"
 Clock: TypeAlias = "Callable[[], int]"
 
 MAX_TIME_MS = 253_402_300_799_999

@@ -1,0 +1,61 @@
+"""fencepost: durable work that many processes share through one SQLite file.
+
+Each run is owned by exactly one live process, taken over when its owner dies, refused to
+an owner that comes back too late, continued once, and never stranded.
+"""
+
+from . import errors, paths
+from ._version import __version__
+from .canonical import canonical_json, fingerprint
+from .engine.select import EngineInfo, engine_info
+from .errors import FencepostError
+from .guard import GuardWarning
+from .pages import Page
+from .records import (
+    Condition,
+    Effect,
+    Event,
+    QueueClaim,
+    QueueItem,
+    Request,
+    Reservation,
+    Resource,
+    ResourceMetadata,
+    ResourceStatus,
+    Run,
+    RunEvent,
+    WorkflowRunStatus,
+)
+from .requests import UNSET
+from .sqlite_versions import SQLiteVersionWarning
+from .store import Store, open
+
+__all__ = [
+    "UNSET",
+    "Condition",
+    "Effect",
+    "EngineInfo",
+    "Event",
+    "FencepostError",
+    "GuardWarning",
+    "Page",
+    "QueueClaim",
+    "QueueItem",
+    "Request",
+    "Reservation",
+    "Resource",
+    "ResourceMetadata",
+    "ResourceStatus",
+    "Run",
+    "RunEvent",
+    "SQLiteVersionWarning",
+    "Store",
+    "WorkflowRunStatus",
+    "__version__",
+    "canonical_json",
+    "engine_info",
+    "errors",
+    "fingerprint",
+    "open",
+    "paths",
+]

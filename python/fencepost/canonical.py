@@ -1,0 +1,224 @@
+"""Canonical JSON: one text for one value, the same in every port of the store.
+
+The rules are ECMAScript's: `JSON.stringify` for strings and numbers (ECMA-262,
+Number::toString), and the order of own property keys for objects (array indexes first,
+in numeric order, then the others; here these are sorted by UTF-16 code units, as in
+RFC 8785). The writer keeps its own stack, so that no nesting can overflow Python's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator
+from json.encoder import encode_basestring
+from typing import Any
+
+from .errors import InvalidArgumentError
+
+MAX_SAFE_INTEGER = 2**53 - 1
+MAX_DEPTH = 512
+
+_ARRAY_INDEX = re.compile(r"0|[1-9][0-9]{0,9}")
+_MAX_ARRAY_INDEX = 4_294_967_294
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+_LONG_DIGITS = re.compile(r"[0-9]{16}")
+
+
+def fingerprint(value: object) -> str:
+    """The SHA-256, in hex, of the canonical text of `value`.
+
+    Raises InvalidArgumentError as `canonical_json` does.
+    """
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def canonical_json(value: object, argument: str = "value") -> str:
+    """The canonical text of a JSON value.
+
+    Arguments:
+        value: None, bool, int, float, str, list, tuple or dict with text keys, nested up
+            to 512 deep.
+        argument: the name by which errors call the value.
+
+    Raises InvalidArgumentError, with the path of the member, for NaN and infinities,
+    integers beyond 2**53-1, keys that are no text, cycles, deeper nesting, and whatever
+    else is no JSON.
+    """
+    parts: list[str] = []
+    stack: list[_Frame] = []
+    open_containers: set[int] = set()
+    current = value
+    while True:
+        text = _scalar(current, argument, stack)
+        if text is not None:
+            parts.append(text)
+        else:
+            if len(stack) >= MAX_DEPTH:
+                raise _refused(argument, stack, f"nested deeper than {MAX_DEPTH}; flatten it")
+            if id(current) in open_containers:
+                raise _refused(argument, stack, "contains itself; break the cycle")
+            open_containers.add(id(current))
+            frame = _Frame(current, argument, stack)
+            stack.append(frame)
+            parts.append(frame.opening)
+        while stack:
+            frame = stack[-1]
+            step = next(frame.members, _END)
+            if step is _END:
+                parts.append(frame.closing)
+                open_containers.discard(frame.identity)
+                stack.pop()
+                continue
+            frame.place, prefix, current = step
+            parts.append(prefix)
+            break
+        else:
+            return "".join(parts)
+
+
+_END: Any = object()
+
+
+class _Frame:
+    """One open array or object of the writer: what is still to be written of it."""
+
+    __slots__ = ("closing", "identity", "members", "opening", "place")
+
+    def __init__(self, container: Any, argument: str, stack: list[_Frame]) -> None:
+        self.identity = id(container)
+        self.place: str | int = ""
+        if isinstance(container, dict):
+            self.opening, self.closing = "{", "}"
+            self.members = _object_members(container, argument, stack)
+        else:
+            self.opening, self.closing = "[", "]"
+            self.members = _array_members(container)
+
+
+def _array_members(array: list[Any]) -> Iterator[tuple[str | int, str, Any]]:
+    for index, item in enumerate(array):
+        yield index, "," if index else "", item
+
+
+def _object_members(
+    members: dict[Any, Any], argument: str, stack: list[_Frame]
+) -> Iterator[tuple[str | int, str, Any]]:
+    keys: dict[str, Any] = {}
+    for key, item in members.items():
+        if not isinstance(key, str):
+            raise _refused(argument, stack[:-1], f"has the key {key!r:.60}; keys must be text")
+        plain = _well_formed(key)
+        if plain in keys:
+            raise _refused(argument, stack[:-1], f"has two keys that are both {plain!r:.60}")
+        keys[plain] = item
+    separator = ""
+    for key in sorted(keys, key=_key_order):
+        yield key, f"{separator}{_quoted(key)}:", keys[key]
+        separator = ","
+
+
+def _key_order(key: str) -> tuple[int, int, bytes]:
+    if _ARRAY_INDEX.fullmatch(key) and int(key) <= _MAX_ARRAY_INDEX:
+        return 0, int(key), b""
+    return 1, 0, key.encode("utf-16-be", "surrogatepass")
+
+
+def _scalar(value: object, argument: str, stack: list[_Frame]) -> str | None:
+    """The text of a scalar, None for a container; refuses what is no JSON."""
+    if isinstance(value, str):
+        return _quoted(_well_formed(value))
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+            raise _refused(argument, stack, "is an integer beyond 2**53-1; send it as text")
+        return int.__repr__(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _refused(argument, stack, f"is {float.__repr__(value)}, which JSON does not have")
+        return _number(value)
+    if isinstance(value, (dict, list, tuple)):
+        return None
+    raise _refused(argument, stack, f"is a {type(value).__name__}, which JSON does not have")
+
+
+def _number(value: float) -> str:
+    """ECMAScript's Number::toString: Python's digits are the same, its layout is not."""
+    if value == 0:
+        return "0"
+    text = float.__repr__(value)
+    mantissa, _, exponent = text.partition("e")
+    if not exponent:
+        return mantissa.removesuffix(".0")
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = whole + fraction.rstrip("0")
+    point = int(exponent) + 1
+    if len(digits) <= point <= 21:
+        return sign + digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{sign}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    tail = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{tail}e{point - 1:+d}"
+
+
+def _well_formed(text: str) -> str:
+    """Plain `str`, in which a high and a low surrogate stand as their one character."""
+    plain = str.__str__(text)
+    if plain.isascii() or _SURROGATE.search(plain) is None:
+        return plain
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _quoted(text: str) -> str:
+    quoted: str = encode_basestring(text)
+    if text.isascii():
+        return quoted
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
+
+
+def _refused(argument: str, stack: list[_Frame], what: str) -> InvalidArgumentError:
+    path = argument
+    for frame in stack:
+        if isinstance(frame.place, int):
+            path += f"[{frame.place}]"
+        elif _PLAIN_NAME.fullmatch(frame.place):
+            path += f".{frame.place}"
+        else:
+            path += f"[{frame.place!r:.60}]"
+    if len(path) > 300:
+        path = f"{path[:140]}...{path[-140:]}"
+    return InvalidArgumentError(f"{path} {what}")
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text, read as ECMAScript reads it.
+
+    Integers beyond 2**53-1 become floats. Raises ValueError for what is no JSON, and for
+    text nested too deep to read.
+    """
+    parse_int = _number_from_digits if _LONG_DIGITS.search(text) else None
+    try:
+        return json.loads(text, parse_constant=_no_constant, parse_int=parse_int)
+    except RecursionError:
+        raise ValueError("nested too deep to read") from None
+
+
+def _number_from_digits(digits: str) -> int | float:
+    if len(digits) <= 17:
+        number = int(digits)
+        if -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER:
+            return number
+    return float(digits)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,1 @@
+"""The engines: one protocol, and two implementations of it."""

@@ -1,0 +1,102 @@
+"""The reconcile queue in the Python engine; see `sql/queue.sql`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import refusal
+from ..protocol import EXPIRED_SOME, Row
+from .connection import Connection
+
+
+class Queue(Connection):
+    """Operations on the table `queue`."""
+
+    def enqueue(
+        self, items: Sequence[tuple[str, str, int | None]], now: int | None
+    ) -> list[Exception | None]:
+        with self._transaction():
+            ms = self._now(now)
+            return [
+                self._enqueue_existing(controller, key, ms if available_at is None else available_at)
+                for controller, key, available_at in items
+            ]
+
+    def claim_next(
+        self, controllers: Sequence[str], claim_tokens: Sequence[str], lease_ms: int, now: int | None
+    ) -> list[Row]:
+        claims: list[Row] = []
+        with self._transaction():
+            ms = self._now(now)
+            expires_at = self._lease_end(ms, lease_ms)
+            for claim_token in claim_tokens:
+                first = self._first_due(controllers, ms)
+                if first is None:
+                    break
+                _, controller, key = first
+                name = {"controller": controller, "key": key}
+                claim = {"claim_token": claim_token, "claim_expires_at": expires_at, "now": ms}
+                self._execute("queue.claim", {**name, **claim})
+                claims.extend(self._rows("queue.claimed", name))
+        return claims
+
+    def renew_claims(
+        self, claims: Sequence[tuple[str, str, str]], lease_ms: int, now: int | None
+    ) -> list[bool]:
+        with self._transaction():
+            ms = self._now(now)
+            expires_at = self._lease_end(ms, lease_ms)
+            return [
+                self._changes(
+                    "queue.renew", {**_claim(claim), "claim_expires_at": expires_at, "now": ms}
+                )
+                == 1
+                for claim in claims
+            ]
+
+    def settle_claims(self, claims: Sequence[tuple[str, str, str]], now: int | None) -> list[bool]:
+        with self._transaction():
+            ms = self._now(now)
+            return [self._settle(claim, ms) for claim in claims]
+
+    def requeue_claim(
+        self, controller: str, key: str, claim_token: str, available_at: int, error: str | None
+    ) -> bool:
+        claim = _claim((controller, key, claim_token))
+        with self._transaction():
+            values = {**claim, "available_at": available_at, "error": error}
+            return self._changes("queue.requeue", values) == 1
+
+    def _settle(self, claim: tuple[str, str, str], now: int) -> bool:
+        name = _claim(claim)
+        if self._changes("queue.settle", name) == 1:
+            return True
+        return self._changes("queue.release", {**name, "now": now}) == 1
+
+    def _enqueue_existing(self, controller: str, key: str, available_at: int) -> Exception | None:
+        if self._row("resources.get", {"controller": controller, "key": key}) is None:
+            return refusal("resource_not_found", controller, key)
+        self._enqueue_row(controller, key, available_at)
+        return None
+
+    def _enqueue_row(self, controller: str, key: str, available_at: int) -> None:
+        self._execute(
+            "queue.enqueue", {"controller": controller, "key": key, "available_at": available_at}
+        )
+
+    def _first_due(self, controllers: Sequence[str], now: int) -> tuple[int, str, str] | None:
+        """(available_at, controller, key) of the row to claim next, or None."""
+        candidates = []
+        for controller in controllers:
+            where = {"controller": controller, "now": now}
+            rows = self._rows("queue.ready", where)
+            expired = self._rows("queue.expired_some", {**where, "limit": EXPIRED_SOME + 1})
+            if len(expired) > EXPIRED_SOME:
+                expired = self._rows("queue.expired", where)
+            candidates += [(row[0], controller, row[1]) for row in rows + expired if row[0] <= now]
+        return min(candidates, default=None)
+
+
+def _claim(claim: tuple[str, str, str]) -> dict[str, str | int | None]:
+    controller, key, claim_token = claim
+    return {"controller": controller, "key": key, "claim_token": claim_token}

@@ -1,0 +1,215 @@
+"""The run queue in the Python engine; see `sql/runs.sql`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeAlias
+
+from ...errors import FencepostError, refusal
+from ..protocol import EXPIRED_SOME, NewRun, Row, Value
+from .connection import Connection
+
+_Candidate: TypeAlias = "tuple[str, int, str]"
+
+
+class Runs(Connection):
+    """Operations on the table `workflow_run_queue`."""
+
+    def enqueue_runs(self, runs: Sequence[NewRun], now: int | None) -> list[Row | Exception]:
+        with self._transaction():
+            ms, stamp = self._stamp(now)
+            results: list[Row | Exception] = []
+            for run in runs:
+                try:
+                    results.append(self._enqueue_run(run, ms, stamp))
+                except FencepostError as refused:
+                    results.append(refused)
+            return results
+
+    def claim_runs(
+        self,
+        runner_id: str,
+        claim_tokens: Sequence[str],
+        lease_ms: int,
+        exclude_run_ids: Sequence[str],
+        now: int | None,
+    ) -> list[Row]:
+        excluded = frozenset(exclude_run_ids)
+        claims: list[Row] = []
+        with self._transaction():
+            ms, stamp = self._stamp(now)
+            expires_at = self._lease_end(ms, lease_ms)
+            for claim_token in claim_tokens:
+                run_id = self._first_claimable(runner_id, ms, excluded)
+                if run_id is None:
+                    break
+                self._execute(
+                    "runs.claim",
+                    {
+                        "run_id": run_id,
+                        "runner_id": runner_id,
+                        "claim_token": claim_token,
+                        "claim_expires_at": expires_at,
+                        "updated_at": stamp,
+                        "now": ms,
+                    },
+                )
+                claims.extend(self._rows("runs.get", {"run_id": run_id}))
+        return claims
+
+    def renew_runs(
+        self, claims: Sequence[tuple[str, str]], lease_ms: int, now: int | None
+    ) -> list[bool]:
+        with self._transaction():
+            ms = self._now(now)
+            expires_at = self._lease_end(ms, lease_ms)
+            return [
+                self._changes(
+                    "runs.renew", {**_claim(claim), "claim_expires_at": expires_at, "now": ms}
+                )
+                == 1
+                for claim in claims
+            ]
+
+    def verify_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
+        with self._inside_call():
+            values = {**_claim((run_id, claim_token)), "now": self._now(now)}
+            return self._row("runs.verify", values) is not None
+
+    def park_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
+        with self._transaction():
+            _, stamp = self._stamp(now)
+            values = {**_claim((run_id, claim_token)), "updated_at": stamp}
+            return self._changes("runs.park", values) == 1
+
+    def complete_runs(self, claims: Sequence[tuple[str, str]], now: int | None) -> list[bool]:
+        with self._transaction():
+            _, stamp = self._stamp(now)
+            return [
+                self._changes("runs.complete", {**_claim(claim), "updated_at": stamp}) == 1
+                for claim in claims
+            ]
+
+    def delete_run(self, run_id: str, claim_token: str) -> bool:
+        with self._transaction():
+            return self._changes("runs.delete", _claim((run_id, claim_token))) == 1
+
+    def repair_source(
+        self,
+        run_id: str,
+        workflow_name: str,
+        workflow_source_ref: str,
+        runner_id: str,
+        claim_token: str,
+        lease_ms: int,
+        now: int | None,
+    ) -> str | None:
+        source: dict[str, Value] = {
+            "workflow_name": workflow_name,
+            "workflow_source_ref": workflow_source_ref,
+        }
+        with self._transaction():
+            values = self._claim_values(run_id, runner_id, claim_token, lease_ms, now)
+            if self._row("runs.parked_with_source", {**values, **source}) is not None:
+                return "unchanged"
+            return "claimed" if self._changes("runs.repair_source", {**values, **source}) else None
+
+    def claim_legacy_source(
+        self,
+        run_id: str,
+        workflow_name: str,
+        old_workflow_path: str,
+        workflow_source_ref: str,
+        runner_id: str,
+        claim_token: str,
+        lease_ms: int,
+        now: int | None,
+    ) -> bool:
+        source: dict[str, Value] = {
+            "workflow_name": workflow_name,
+            "workflow_source_ref": workflow_source_ref,
+            "old_workflow_path": old_workflow_path,
+        }
+        with self._transaction():
+            values = self._claim_values(run_id, runner_id, claim_token, lease_ms, now)
+            return self._changes("runs.claim_legacy_source", {**values, **source}) == 1
+
+    def _claim_values(
+        self, run_id: str, runner_id: str, claim_token: str, lease_ms: int, now: int | None
+    ) -> dict[str, Value]:
+        ms, stamp = self._stamp(now)
+        return {
+            "run_id": run_id,
+            "runner_id": runner_id,
+            "claim_token": claim_token,
+            "claim_expires_at": self._lease_end(ms, lease_ms),
+            "updated_at": stamp,
+            "now": ms,
+        }
+
+    def _enqueue_run(self, run: NewRun, now: int, stamp: str) -> Row:
+        run_id, name, source_ref, input_json, runner_id, claim_token, lease_ms, affine, parent = run
+        expires_at = self._lease_end(now, lease_ms)
+        if self._row("runs.exists", {"run_id": run_id}) is not None:
+            raise refusal("run_exists", run_id)
+        if parent is not None:
+            continuation = self._row("runs.continuation", {"parent_run_id": parent})
+            if continuation is not None:
+                raise refusal("continuation_exists", parent, continuation[0])
+        self._execute(
+            "runs.insert",
+            {
+                "run_id": run_id,
+                "workflow_name": name,
+                "workflow_source_ref": source_ref,
+                "input_json": input_json,
+                "runner_id": runner_id,
+                "claim_token": claim_token,
+                "claim_expires_at": expires_at,
+                "affinity_runner_id": runner_id if affine is None else affine,
+                "parent_run_id": parent,
+                "created_at": stamp,
+            },
+        )
+        return self._rows("runs.get", {"run_id": run_id})[0]
+
+    def _first_claimable(self, runner_id: str, now: int, excluded: Collection[str]) -> str | None:
+        """The run to claim next: affinity to the runner first, then age, then insertion."""
+        where: dict[str, Value] = {"runner_id": runner_id, "now": now}
+        expired = self._rows("runs.expired_some", {**where, "limit": EXPIRED_SOME + 1})
+        few = len(expired) <= EXPIRED_SOME
+
+        def first(parked: str, walk: str, belongs: Callable[[Row], bool]) -> _Candidate | None:
+            candidates = [self._first_of(parked, where, excluded)]
+            if few:
+                candidates += [
+                    _candidate(row) for row in expired if belongs(row) and row[0] not in excluded
+                ]
+            else:
+                candidates.append(self._first_of(walk, where, excluded))
+            return min((found for found in candidates if found is not None), default=None)
+
+        found = first("runs.parked_affine", "runs.expired_affine", lambda row: row[3] == runner_id)
+        if found is None:
+            found = first("runs.parked", "runs.expired", lambda row: True)
+        return None if found is None else found[2]
+
+    def _first_of(
+        self, name: str, where: dict[str, Value], excluded: Collection[str]
+    ) -> _Candidate | None:
+        cursor = self._execute(name, where)
+        try:
+            return next((_candidate(row) for row in cursor if row[0] not in excluded), None)
+        finally:
+            # An open cursor would keep its read mark past the commit.
+            cursor.close()
+
+
+def _candidate(row: Row) -> _Candidate:
+    """(created_at, rowid, run_id): compares in claim order."""
+    return row[1], row[2], row[0]
+
+
+def _claim(claim: tuple[str, str]) -> dict[str, Value]:
+    run_id, claim_token = claim
+    return {"run_id": run_id, "claim_token": claim_token}

@@ -1,0 +1,91 @@
+"""Which engine runs: `FENCEPOST_ENGINE=auto|native|python`, or `open(engine=...)`.
+
+An explicit choice that fails raises. `auto` takes the native engine where its extension
+is installed; only its absence leads to the Python engine, and `engine_info` says so.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+from .._version import __version__
+from ..errors import EngineUnavailableError, InvalidArgumentError
+from ..sqlite_versions import can_lose_commits
+
+CHOICES = ("auto", "native", "python")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """Which engine runs and why; versions of SQLite as text, None where not loadable."""
+
+    engine: str
+    reason: str
+    native_sqlite: str | None
+    python_sqlite: str | None
+    python_sqlite_can_lose_commits: bool
+
+
+def native_module() -> ModuleType | None:
+    """The extension, or None where none is installed. A broken or stale one raises."""
+    try:
+        native = import_module("fencepost._native")
+    except ModuleNotFoundError as error:
+        if error.name == "fencepost._native":
+            return None
+        raise
+    except ImportError as error:
+        raise EngineUnavailableError(
+            f"the native extension is broken: {error}; install fencepost again"
+        ) from error
+    if native.__version__ != __version__:
+        raise EngineUnavailableError(
+            f"the native extension is of version {native.__version__}, fencepost of "
+            f"{__version__}; install fencepost again"
+        )
+    return native
+
+
+def python_sqlite() -> str | None:
+    """The version of the SQLite that the interpreter links, None without one."""
+    try:
+        return str(import_module("sqlite3").sqlite_version)
+    except ModuleNotFoundError:
+        return None
+
+
+def choose(engine: str | None = None) -> tuple[str, str]:
+    """The engine's name, and why it was chosen."""
+    source = "the engine argument" if engine is not None else "FENCEPOST_ENGINE"
+    choice = engine if engine is not None else os.environ.get("FENCEPOST_ENGINE", "auto")
+    if choice not in CHOICES:
+        raise InvalidArgumentError(f"{source}: {choice!r:.60} is none of {', '.join(CHOICES)}")
+    if choice == "python":
+        return choice, f"{source} asks for it"
+    if native_module() is not None:
+        return "native", "its extension is installed" if choice == "auto" else f"{source} asks for it"
+    if choice == "native":
+        raise EngineUnavailableError(
+            f"{source} asks for the native engine, whose extension is not installed; "
+            "install a wheel for this platform, or use engine='python'"
+        )
+    return "python", "the native extension is not installed"
+
+
+def engine_info(engine: str | None = None) -> EngineInfo:
+    """Which engine `open(engine=engine)` would use, why, and both SQLite versions.
+
+    Raises EngineUnavailableError and InvalidArgumentError as `open` does.
+    """
+    chosen, reason = choose(engine)
+    native, linked = native_module(), python_sqlite()
+    return EngineInfo(
+        chosen,
+        reason,
+        None if native is None else str(native.sqlite_version()),
+        linked,
+        linked is not None and can_lose_commits(linked),
+    )

@@ -1,0 +1,49 @@
+"""What the facets of a store share."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from .engine.protocol import Engine, Row, Value
+from .pages import Page, make_page, place_of
+from .validation import optional_limit
+
+Item = TypeVar("Item")
+
+
+class Facet:
+    """The operations on one table: checked arguments down, records up."""
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def _page(
+        self,
+        statement: str,
+        params: dict[str, Value],
+        limit: int | None,
+        cursor: str | None,
+        start: dict[str, str | int],
+        record: Callable[[Row], Item],
+        place: Callable[[Row], Sequence[str | int]],
+    ) -> Page[Item]:
+        """One page of `statement`, whose place parameters are named by `start`."""
+        count = optional_limit(limit)
+        after = dict(zip(start, place_of(cursor, list(start.values())), strict=True))
+        rows = self._engine.read(statement, {**params, **after, "limit": count})
+        return make_page(rows, count, record, place)
+
+    def _first(
+        self, statement: str, params: dict[str, Value], record: Callable[[Row], Item]
+    ) -> Item | None:
+        rows = self._engine.read(statement, params)
+        return record(rows[0]) if rows else None
+
+
+def new_token() -> str:
+    """A claim token, uid or request id that nobody had before: a random UUID (RFC 9562)."""
+    return str(uuid.uuid4())

@@ -1,0 +1,85 @@
+"""Records of the run queue and of its event feed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..engine.protocol import Row
+from .base import Columns, Record
+
+_RUNS = Columns(
+    "workflow_run_queue",
+    "run_id workflow_ref workflow_path input_json status runner_id claim_token claim_expires_at "
+    "affinity_runner_id parent_run_id created_at updated_at fence rowid",
+    key="run_id",
+)
+_FEED = Columns(
+    "run_events",
+    "seq recorded_at run_id workflow_ref type runner_id payload_json",
+    key="seq",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Record):
+    """A durable unit of work and its present claim.
+
+    Attributes:
+        status: `"claimed"`, `"parked"` or `"done"`.
+        claim_expires_at: when the lease ends, ISO 8601 in UTC; None while unclaimed.
+        fence: a number that grows with every claim of this run id and never comes again;
+            hand it to outside systems, so that they too can refuse a late writer. None
+            while unclaimed.
+    """
+
+    _absent_when_none: ClassVar[frozenset[str]] = frozenset({"fence"})
+
+    run_id: str
+    workflow_name: str
+    workflow_source_ref: str
+    input: Any
+    status: str
+    runner_id: str | None
+    claim_token: str | None
+    claim_expires_at: str | None
+    affinity_runner_id: str | None
+    parent_run_id: str | None
+    created_at: str
+    updated_at: str
+    fence: int | None = None
+
+    @classmethod
+    def from_row(cls, row: Row) -> Run:
+        """The record of a row of `runs.get` or `runs.list`."""
+        _RUNS.check(row)
+        return cls(
+            row[0],
+            row[1],
+            row[2],
+            _RUNS.json(row, "input_json"),
+            row[4],
+            row[5],
+            row[6],
+            _RUNS.time(row, "claim_expires_at"),
+            *row[8:13],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent(Record):
+    """One event of the feed; `seq` grows and never comes again."""
+
+    seq: int
+    recorded_at: str
+    run_id: str
+    workflow_ref: str
+    type: str
+    runner_id: str | None
+    payload: dict[str, Any]
+
+    @classmethod
+    def from_row(cls, row: Row) -> RunEvent:
+        """The record of a row of `feed.after`."""
+        _FEED.check(row)
+        return cls(*row[:6], _FEED.json(row, "payload_json"))

@@ -1,0 +1,234 @@
+"""Opening a store, and what an open one consists of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from . import guard as guards
+from . import layout, sqlite_versions
+from .clock import system_clock
+from .effects import Effects
+from .engine.protocol import Clock, Engine
+from .engine.select import choose, native_module, python_sqlite
+from .errors import (
+    EngineUnavailableError,
+    InvalidArgumentError,
+    StoreIOError,
+)
+from .events import Events
+from .feed import Feed
+from .queue import Queue
+from .requests import Requests
+from .resources import Resources
+from .runs import Runs
+from .validation import choice, integer
+
+SYNCHRONOUS = ("full", "normal", "off")
+
+
+class Store:
+    """An open store, safe to use from many threads; a context manager that closes it.
+
+    Attributes:
+        path: the absolute path of the file.
+        engine_name: `"native"` or `"python"`.
+        read_only: whether it was opened only for reading.
+        resources, queue, effects, requests, events, runs, feed: the operations, by table.
+    """
+
+    def __init__(
+        self, engine: Engine, *, path: str, name: str, read_only: bool, on_close: Callable[[], None]
+    ) -> None:
+        self._engine = engine
+        self._on_close = on_close
+        self._open = True
+        self.path = path
+        self.engine_name = name
+        self.read_only = read_only
+        self.resources = Resources(engine)
+        self.queue = Queue(engine)
+        self.effects = Effects(engine)
+        self.requests = Requests(engine)
+        self.events = Events(engine)
+        self.runs = Runs(engine)
+        self.feed = Feed(engine)
+
+    def close(self) -> None:
+        """Close the store; again does nothing. Waits for calls of other threads to end."""
+        self._engine.close()
+        if self._open:
+            self._open = False
+            self._on_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<fencepost.Store {self.path!r} engine={self.engine_name}>"
+
+
+def open(  # noqa: A001 - the public name is fencepost.open
+    path: str | os.PathLike[str],
+    *,
+    engine: str | None = None,
+    read_only: bool = False,
+    synchronous: str = "full",
+    busy_timeout_ms: int = 5000,
+    guard: str | None = None,
+    clock: Callable[[], int] | None = None,
+) -> Store:
+    """Open the store in a file, which is created where it does not exist.
+
+    Arguments:
+        path: the database file. Missing parent folders are made, with mode 0700; the file
+            gets mode 0600.
+        engine: `"auto"`, `"native"` or `"python"`; default what `FENCEPOST_ENGINE` says.
+        read_only: open an existing file and never write to it.
+        synchronous: `"full"` survives a power cut; `"normal"` may lose the last commits
+            in one, `"off"` may damage the file in one. A killed process loses nothing.
+        busy_timeout_ms: how long, in milliseconds, a call waits for another writer.
+        guard: what to do when something else in this process opens the file: `"error"`,
+            `"warn"` or `"off"`. Default: refuse `sqlite3.connect` while the native engine
+            has the file, warn of the rest.
+        clock: gives milliseconds since the epoch; default the system's clock.
+
+    Returns the open store. Raises InvalidArgumentError, UnsupportedSchemaError,
+    CorruptStoreError, StoreIOError, StoreBusyError, EngineUnavailableError,
+    EngineConflictError and ForkedStoreError; the file is unchanged then.
+    """
+    full_path = _absolute(path)
+    choice(synchronous, "synchronous", SYNCHRONOUS)
+    timeout = integer(busy_timeout_ms, "busy_timeout_ms", most=2**31 - 1)
+    if guard is not None:
+        choice(guard, "guard", guards.CHOICES)
+    if clock is not None and not callable(clock):
+        raise InvalidArgumentError("clock: expected a callable that gives milliseconds")
+    name, _ = choose(engine)
+    if not read_only:
+        _create_file(full_path)
+    this = guards.register(full_path, name, guard)
+    try:
+        connection = _connect(name, full_path, read_only, synchronous, timeout, clock)
+        try:
+            layout.prepare(connection, full_path, read_only=read_only)
+        except BaseException:
+            connection.close()
+            raise
+    except BaseException:
+        guards.release(this, guard)
+        raise
+    return Store(
+        connection,
+        path=full_path,
+        name=name,
+        read_only=read_only,
+        on_close=lambda: guards.release(this, guard),
+    )
+
+
+def _absolute(path: str | os.PathLike[str]) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidArgumentError(f"path: expected a path, not {type(path).__name__}")
+    plain: Any = os.fspath(path)
+    if not isinstance(plain, str) or not plain or "\0" in plain:
+        raise InvalidArgumentError(f"path: {plain!r:.60} is no path of a file")
+    return os.path.abspath(plain)
+
+
+def _create_file(path: str) -> None:
+    """Make the file with mode 0600, and its missing folders with mode 0700.
+
+    Only a file that did not exist is opened here: closing one that a store of this
+    process has open would drop that store's locks.
+    """
+    try:
+        _create_folders(os.path.dirname(path))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        if os.path.exists(path):
+            return
+        raise StoreIOError(f"{path}: can't be created: {error.strerror}; check the path") from error
+
+
+def _create_folders(folder: str) -> None:
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            break
+        folder = parent
+    for name in reversed(missing):
+        try:
+            os.mkdir(name, 0o700)
+        except FileExistsError:
+            continue
+
+
+def _connect(
+    name: str,
+    path: str,
+    read_only: bool,
+    synchronous: str,
+    busy_timeout_ms: int,
+    clock: Callable[[], int] | None,
+) -> Engine:
+    options: dict[str, Any] = {
+        "read_only": read_only,
+        "synchronous": synchronous,
+        "busy_timeout_ms": busy_timeout_ms,
+        "immutable": read_only and _is_at_rest(path),
+    }
+    if name == "native":
+        native = native_module()
+        if native is None:
+            raise EngineUnavailableError("the native extension is gone; install fencepost again")
+        user_clock = None if clock is None else _checked(clock)
+        engine: Engine = native.Engine(path, clock=user_clock, **options)
+        return engine
+    linked = python_sqlite()
+    if linked is None:
+        raise EngineUnavailableError(
+            "this Python was built without sqlite3, and the native extension is not installed; "
+            "install a wheel for this platform or a Python with sqlite3"
+        )
+    if sqlite_versions.parse(linked) < sqlite_versions.MINIMUM:
+        raise EngineUnavailableError(
+            f"the Python engine needs SQLite 3.35 or newer, this Python links {linked}; "
+            "install a wheel with the native engine, or a newer Python"
+        )
+    if not read_only:
+        sqlite_versions.warn_once(linked)
+    from .engine.python import PythonEngine
+
+    return PythonEngine(path, clock=system_clock if clock is None else _checked(clock), **options)
+
+
+def _checked(clock: Callable[[], int]) -> Clock:
+    def checked() -> int:
+        ms: object = clock()
+        if type(ms) is not int:
+            raise InvalidArgumentError(
+                f"clock: gave a {type(ms).__name__}; it must give integer milliseconds"
+            )
+        return ms
+
+    return checked
+
+
+def _is_at_rest(path: str) -> bool:
+    """Whether nobody has the file open: then it has no write-ahead log beside it."""
+    return not os.path.exists(f"{path}-wal")
