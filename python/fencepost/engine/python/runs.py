@@ -150,12 +150,12 @@ class Runs(Connection):
     def _enqueue_run(self, run: NewRun, now: int, stamp: str) -> Row:
         run_id, name, source_ref, input_json, runner_id, claim_token, lease_ms, affine, parent = run
         expires_at = self._lease_end(now, lease_ms)
-        if self._row("runs.exists", {"run_id": run_id}) is not None:
-            raise refusal("run_exists", run_id)
         if parent is not None:
             continuation = self._row("runs.continuation", {"parent_run_id": parent})
             if continuation is not None:
                 raise refusal("continuation_exists", parent, continuation[0])
+        if self._row("runs.exists", {"run_id": run_id}) is not None:
+            raise refusal("run_exists", run_id)
         self._execute(
             "runs.insert",
             {

@@ -1,0 +1,1 @@
+"""Conformance vectors: recorded behaviour, run against this store or another port of it."""
