@@ -1,0 +1,30 @@
+//! The native engine of fencepost: operations on validated primitives, each one
+//! transaction over one SQLite file.
+//!
+//! The Python engine is the reference; an operation has the same name here, there and
+//! in the SQL. Nothing of Python is in this crate, and no SQL text: the statements are
+//! those of `python/fencepost/sql`, included at compile time.
+
+mod clock;
+mod connection;
+mod effects;
+mod error;
+mod events;
+mod feed;
+mod queue;
+mod requests;
+mod resources;
+mod runs;
+mod session;
+pub mod statements;
+mod time;
+mod value;
+
+pub use clock::{Clock, ClockError, SystemClock};
+pub use connection::{Options, Store, Synchronous, sqlite_version};
+pub use error::{Error, Refusal, Result};
+pub use queue::{Claim, Enqueued};
+pub use requests::RequestChange;
+pub use runs::{NewRun, RunClaim, Source, SourceClaim};
+pub use time::{MAX_TIME_MS, MIN_TIME_MS, iso};
+pub use value::{Row, Value};

@@ -1,0 +1,263 @@
+//! The reconcile queue: one row a key, claimed by one worker at a time.
+
+use std::cmp::Ordering;
+
+use rusqlite::named_params;
+
+use crate::connection::Store;
+use crate::error::{Refusal, Result};
+use crate::resources;
+use crate::session::Session;
+use crate::statements::{QUEUE, named};
+use crate::time::lease_end;
+use crate::value::{Row, Value};
+
+const ENQUEUE: &str = named(QUEUE, "enqueue");
+const READY: &str = named(QUEUE, "ready");
+const EXPIRED_SOME: &str = named(QUEUE, "expired_some");
+const EXPIRED: &str = named(QUEUE, "expired");
+const CLAIM: &str = named(QUEUE, "claim");
+const CLAIMED: &str = named(QUEUE, "claimed");
+const RENEW: &str = named(QUEUE, "renew");
+const SETTLE: &str = named(QUEUE, "settle");
+const RELEASE: &str = named(QUEUE, "release");
+const REQUEUE: &str = named(QUEUE, "requeue");
+
+/// Up to so many expired claims are compared one by one; more are walked in claim order.
+pub(crate) const EXPIRED_LIMIT: u8 = 64;
+
+/// Controller, key and claim token.
+pub type Claim = (String, String, String);
+
+/// What became of one item of an enqueue.
+pub type Enqueued = std::result::Result<(), Refusal>;
+
+/// A row that may be claimed, in claim order.
+struct Candidate {
+    available_at: Value,
+    key: Value,
+}
+
+impl Candidate {
+    fn order(&self, other: &Self) -> Ordering {
+        self.available_at
+            .order(&other.available_at)
+            .then_with(|| self.key.order(&other.key))
+    }
+}
+
+impl Store {
+    /// Enqueue keys, each at its time or now. A key without resource is refused in its place.
+    pub fn enqueue(
+        &self,
+        items: &[(String, String, Option<i64>)],
+        now: Option<i64>,
+    ) -> Result<Vec<Enqueued>> {
+        self.write(|session| {
+            let now = session.now(now)?;
+            items
+                .iter()
+                .map(|(controller, key, available_at)| {
+                    if !resources::exists(session, controller, key)? {
+                        let subject = [controller.as_str().into(), key.as_str().into()];
+                        return Ok(Err(Refusal::new("resource_not_found", subject)));
+                    }
+                    enqueue_row(session, controller, key, available_at.unwrap_or(now))?;
+                    Ok(Ok(()))
+                })
+                .collect()
+        })
+    }
+
+    /// Claim up to as many rows as there are tokens, in claim order.
+    pub fn claim_next(
+        &self,
+        controllers: &[String],
+        claim_tokens: &[String],
+        lease_ms: i64,
+        now: Option<i64>,
+    ) -> Result<Vec<Row>> {
+        self.write(|session| {
+            let now = session.now(now)?;
+            let claim_expires_at = lease_end(now, lease_ms)?;
+            let mut claims = Vec::new();
+            for claim_token in claim_tokens {
+                let Some((controller, candidate)) = first_claimable(session, controllers, now)?
+                else {
+                    break;
+                };
+                session.execute(
+                    CLAIM,
+                    named_params! {
+                        ":controller": controller, ":key": candidate.key,
+                        ":claim_token": claim_token, ":claim_expires_at": claim_expires_at,
+                        ":now": now,
+                    },
+                )?;
+                claims.push(session.one(
+                    CLAIMED,
+                    named_params! { ":controller": controller, ":key": candidate.key },
+                )?);
+            }
+            Ok(claims)
+        })
+    }
+
+    /// Extend live claims.
+    pub fn renew_claims(
+        &self,
+        claims: &[Claim],
+        lease_ms: i64,
+        now: Option<i64>,
+    ) -> Result<Vec<bool>> {
+        self.write(|session| {
+            let now = session.now(now)?;
+            let claim_expires_at = lease_end(now, lease_ms)?;
+            claims
+                .iter()
+                .map(|(controller, key, claim_token)| {
+                    session.changes(
+                        RENEW,
+                        named_params! {
+                            ":controller": controller, ":key": key, ":claim_token": claim_token,
+                            ":claim_expires_at": claim_expires_at, ":now": now,
+                        },
+                    )
+                })
+                .collect()
+        })
+    }
+
+    /// End claims whose key is reconciled; a key that was enqueued meanwhile stays, due.
+    pub fn settle_claims(&self, claims: &[Claim], now: Option<i64>) -> Result<Vec<bool>> {
+        self.write(|session| {
+            let now = session.now(now)?;
+            claims
+                .iter()
+                .map(|(controller, key, claim_token)| {
+                    let settled = session.changes(
+                        SETTLE,
+                        named_params! {
+                            ":controller": controller, ":key": key, ":claim_token": claim_token,
+                        },
+                    )?;
+                    if settled {
+                        return Ok(true);
+                    }
+                    session.changes(
+                        RELEASE,
+                        named_params! {
+                            ":controller": controller, ":key": key, ":claim_token": claim_token,
+                            ":now": now,
+                        },
+                    )
+                })
+                .collect()
+        })
+    }
+
+    /// Lift a claim and make the row due at `available_at`.
+    pub fn requeue_claim(
+        &self,
+        controller: &str,
+        key: &str,
+        claim_token: &str,
+        available_at: i64,
+        error: Option<&str>,
+    ) -> Result<bool> {
+        self.write(|session| {
+            session.changes(
+                REQUEUE,
+                named_params! {
+                    ":controller": controller, ":key": key, ":claim_token": claim_token,
+                    ":available_at": available_at, ":error": error,
+                },
+            )
+        })
+    }
+}
+
+/// Enqueue a key whose resource is there.
+pub(crate) fn enqueue_row(
+    session: &Session<'_>,
+    controller: &str,
+    key: &str,
+    available_at: i64,
+) -> Result<()> {
+    session.execute(
+        ENQUEUE,
+        named_params! { ":controller": controller, ":key": key, ":available_at": available_at },
+    )?;
+    Ok(())
+}
+
+/// The first row of these controllers that may be claimed, by (`available_at`, controller, key).
+fn first_claimable<'a>(
+    session: &Session<'_>,
+    controllers: &'a [String],
+    now: i64,
+) -> Result<Option<(&'a str, Candidate)>> {
+    let mut first: Option<(&str, Candidate)> = None;
+    for controller in controllers {
+        for candidate in [
+            ready(session, controller, now)?,
+            first_expired(session, controller, now)?,
+        ]
+        .into_iter()
+        .flatten()
+        {
+            // Controllers come sorted, so an equal time leaves the earlier controller first.
+            let better = match &first {
+                None => true,
+                Some((holder, best)) if *holder == controller => {
+                    candidate.order(best) == Ordering::Less
+                }
+                Some((_, best)) => {
+                    candidate.available_at.order(&best.available_at) == Ordering::Less
+                }
+            };
+            if better {
+                first = Some((controller, candidate));
+            }
+        }
+    }
+    Ok(first)
+}
+
+fn ready(session: &Session<'_>, controller: &str, now: i64) -> Result<Option<Candidate>> {
+    let row = session.first(
+        READY,
+        named_params! { ":controller": controller, ":now": now },
+    )?;
+    Ok(row.and_then(candidate))
+}
+
+fn first_expired(session: &Session<'_>, controller: &str, now: i64) -> Result<Option<Candidate>> {
+    let some = session.all(
+        EXPIRED_SOME,
+        named_params! {
+            ":controller": controller, ":now": now, ":limit": EXPIRED_LIMIT + 1,
+        },
+    )?;
+    if some.len() > usize::from(EXPIRED_LIMIT) {
+        let row = session.first(
+            EXPIRED,
+            named_params! { ":controller": controller, ":now": now },
+        )?;
+        return Ok(row.and_then(candidate));
+    }
+    let due = Value::Integer(now);
+    Ok(some
+        .into_iter()
+        .filter_map(candidate)
+        .filter(|expired| expired.available_at.order(&due) != Ordering::Greater)
+        .min_by(Candidate::order))
+}
+
+fn candidate(row: Row) -> Option<Candidate> {
+    let mut columns = row.into_iter();
+    Some(Candidate {
+        available_at: columns.next()?,
+        key: columns.next()?,
+    })
+}

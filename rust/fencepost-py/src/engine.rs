@@ -1,0 +1,133 @@
+//! The class `Engine`. Every operation is one call into the core, with the interpreter
+//! released for the whole of it.
+
+mod effects;
+mod events;
+mod feed;
+mod queue;
+mod requests;
+mod resources;
+mod runs;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencepost_core::{Clock, Error, Options, Row, Store, Synchronous, SystemClock, Value};
+use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyMapping, PyString};
+
+use crate::clock::{Callable, PythonClock};
+use crate::convert::{Parameter, PyRow, rows};
+use crate::errors;
+
+/// One open database; see `fencepost.engine.protocol.Engine`.
+#[pyclass(frozen, module = "fencepost._native")]
+pub(crate) struct Engine {
+    store: Store,
+    path: Py<PyString>,
+    clock: Option<Arc<Callable>>,
+}
+
+impl Engine {
+    /// Run an operation of the core without the interpreter.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        operation: impl FnOnce(&Store) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        if self.clock.as_ref().is_some_and(|clock| clock.is_calling()) {
+            return Err(errors::reentrant(py));
+        }
+        py.detach(|| operation(&self.store))
+            .map_err(|error| errors::exception(py, error, &self.path))
+    }
+
+    /// The same, for an operation that gives one row.
+    fn row(
+        &self,
+        py: Python<'_>,
+        operation: impl FnOnce(&Store) -> Result<Row, Error> + Send,
+    ) -> PyResult<PyRow> {
+        self.call(py, operation).map(PyRow)
+    }
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    #[pyo3(signature = (path, *, read_only, synchronous, busy_timeout_ms, clock, immutable=false))]
+    fn new(
+        py: Python<'_>,
+        path: Bound<'_, PyString>,
+        read_only: bool,
+        synchronous: &str,
+        busy_timeout_ms: u64,
+        clock: Option<Py<PyAny>>,
+        immutable: bool,
+    ) -> PyResult<Self> {
+        let synchronous = match synchronous {
+            "full" => Synchronous::Full,
+            "normal" => Synchronous::Normal,
+            "off" => Synchronous::Off,
+            _ => return Err(PyValueError::new_err("synchronous: full, normal or off")),
+        };
+        let options = Options {
+            read_only,
+            immutable,
+            synchronous,
+            busy_timeout: Duration::from_millis(busy_timeout_ms),
+        };
+        // The bytes that the file system knows, which need not be UTF-8.
+        let file: PathBuf = path.extract()?;
+        let path = path.unbind();
+        let clock = clock.map(|function| Arc::new(Callable::new(function)));
+        let source: Box<dyn Clock> = match &clock {
+            None => Box::new(SystemClock),
+            Some(callable) => Box::new(PythonClock(Arc::clone(callable))),
+        };
+        let store = py
+            .detach(|| Store::open(&file, options, source))
+            .map_err(|error| errors::exception(py, error, &path))?;
+        Ok(Self { store, path, clock })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match &self.clock {
+            None => Ok(()),
+            Some(callable) => visit.call(&callable.function),
+        }
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, Store::close)
+    }
+
+    fn use_wal(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, Store::use_wal)
+    }
+
+    fn create_schema(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.call(py, Store::create_schema)
+    }
+
+    fn read(
+        &self,
+        py: Python<'_>,
+        statement: &str,
+        params: &Bound<'_, PyMapping>,
+    ) -> PyResult<Vec<PyRow>> {
+        let given = params
+            .items()?
+            .iter()
+            .map(|item| {
+                let (name, Parameter(value)) = item.extract()?;
+                Ok((name, value))
+            })
+            .collect::<PyResult<Vec<(String, Value)>>>()?;
+        self.call(py, |store| store.read(statement, &given))
+            .map(rows)
+    }
+}

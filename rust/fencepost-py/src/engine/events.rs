@@ -1,0 +1,22 @@
+//! Events, as in the core's `events`.
+
+use crate::convert::PyRow;
+use crate::engine::Engine;
+use pyo3::prelude::*;
+
+#[pymethods]
+impl Engine {
+    fn record_event(
+        &self,
+        py: Python<'_>,
+        controller: &str,
+        key: &str,
+        r#type: &str,
+        payload_json: &str,
+        now: Option<i64>,
+    ) -> PyResult<PyRow> {
+        self.row(py, |store| {
+            store.record_event(controller, key, r#type, payload_json, now)
+        })
+    }
+}

@@ -1,0 +1,32 @@
+//! The feed, as in the core's `feed`.
+
+use crate::engine::Engine;
+use pyo3::prelude::*;
+
+#[pymethods]
+impl Engine {
+    fn record_run_event(
+        &self,
+        py: Python<'_>,
+        run_id: &str,
+        workflow_ref: &str,
+        r#type: &str,
+        runner_id: Option<&str>,
+        payload_json: &str,
+        now: Option<i64>,
+    ) -> PyResult<i64> {
+        self.call(py, |store| {
+            store.record_run_event(run_id, workflow_ref, r#type, runner_id, payload_json, now)
+        })
+    }
+
+    fn set_watermark(
+        &self,
+        py: Python<'_>,
+        session_id: &str,
+        seq: i64,
+        now: Option<i64>,
+    ) -> PyResult<()> {
+        self.call(py, |store| store.set_watermark(session_id, seq, now))
+    }
+}
