@@ -1,7 +1,7 @@
 """The native engine of fencepost; import `fencepost` instead."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+from typing import final
 
 from .engine.protocol import NewRun, Row, Value
 
@@ -44,14 +44,23 @@ class Engine:
     ) -> Row: ...
     def request_deletion(self, controller: str, key: str, now: int | None) -> Row: ...
     def update_finalizers(
-        self, controller: str, key: str, expected_version: int, finalizers_json: str, now: int | None
+        self,
+        controller: str,
+        key: str,
+        expected_version: int,
+        finalizers_json: str,
+        now: int | None,
     ) -> Row: ...
     def delete_resource(self, controller: str, key: str, expected_version: int) -> bool: ...
     def enqueue(
         self, items: Sequence[tuple[str, str, int | None]], now: int | None
     ) -> list[Exception | None]: ...
     def claim_next(
-        self, controllers: Sequence[str], claim_tokens: Sequence[str], lease_ms: int, now: int | None
+        self,
+        controllers: Sequence[str],
+        claim_tokens: Sequence[str],
+        lease_ms: int,
+        now: int | None,
     ) -> list[Row]: ...
     def renew_claims(
         self, claims: Sequence[tuple[str, str, str]], lease_ms: int, now: int | None

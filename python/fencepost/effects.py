@@ -8,8 +8,16 @@ from datetime import datetime
 from .facet import Facet
 from .pages import DEFAULT_PAGE, Page, each
 from .records import Effect, Reservation
-from .validation import choice, error_text, integer, name, optional_text, text, time_ms
-from .validation import key as checked_key
+from .validation import (
+    choice,
+    error_text,
+    integer,
+    key as checked_key,
+    name,
+    optional_text,
+    text,
+    time_ms,
+)
 
 STATES = ("pending", "applied", "rejected", "indeterminate")
 
@@ -53,7 +61,10 @@ class Effects(Facet):
 
     def get(self, *, resource_uid: str, key: str) -> Effect | None:
         """The effect, or None."""
-        params = {"resource_uid": text(resource_uid, "resource_uid"), "key": checked_key(key, "key")}
+        params = {
+            "resource_uid": text(resource_uid, "resource_uid"),
+            "key": checked_key(key, "key"),
+        }
         return self._first("effects.get", {**params}, Effect.from_row)
 
     def update(

@@ -295,6 +295,12 @@ _REFUSALS: dict[str, tuple[type[FencepostError], str, int, str]] = {
         "the store was opened before a fork; open a store of its own in each process, "
         "and close the parent's before forking or start children by exec",
     ),
+    "read_only": (
+        ReadOnlyStoreError,
+        "",
+        0,
+        "{0}: the store was opened read-only; open it for writing",
+    ),
     "reentrant": (
         StoreBusyError,
         "",

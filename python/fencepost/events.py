@@ -10,8 +10,14 @@ from .engine.protocol import Value
 from .facet import Facet
 from .pages import DEFAULT_PAGE, Page, each
 from .records import Event
-from .validation import MAX_EVENTS_PAGE, integer, name, payload as checked_payload, time_ms
-from .validation import key as checked_key
+from .validation import (
+    MAX_EVENTS_PAGE,
+    integer,
+    key as checked_key,
+    name,
+    payload as checked_payload,
+    time_ms,
+)
 
 _STATEMENTS = {
     (): "events.list",

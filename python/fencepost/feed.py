@@ -9,9 +9,14 @@ from typing import Any
 from .facet import Facet
 from .pages import DEFAULT_PAGE
 from .records import RunEvent
-from .validation import integer, optional_key, payload as checked_payload, run_id as checked_run_id
-from .validation import key as checked_key
-from .validation import time_ms
+from .validation import (
+    integer,
+    key as checked_key,
+    optional_key,
+    payload as checked_payload,
+    run_id as checked_run_id,
+    time_ms,
+)
 
 
 class Feed(Facet):

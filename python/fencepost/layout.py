@@ -20,7 +20,9 @@ _Columns: TypeAlias = "dict[str, dict[str, tuple[str, bool, int]]]"
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)", re.DOTALL)
 _COLUMN = re.compile(r"\s*([a-z_]+) (TEXT|INTEGER)(.*)")
 _PRIMARY_KEY = re.compile(r"PRIMARY KEY \(([^)]*)\)")
-_ADDITION = re.compile(r"^CREATE (?:TABLE|INDEX|TRIGGER) IF NOT EXISTS (fencepost_\w+)", re.MULTILINE)
+_ADDITION = re.compile(
+    r"^CREATE (?:TABLE|INDEX|TRIGGER) IF NOT EXISTS (fencepost_\w+)", re.MULTILINE
+)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -43,7 +44,7 @@ class Queue(Facet):
 
     def enqueue_many(
         self, *, items: Iterable[tuple[Any, ...]]
-    ) -> list[FencepostError | None]:
+    ) -> builtins.list[FencepostError | None]:
         """Enqueue many (controller, key) or (controller, key, available_at) in one transaction.
 
         Returns None, or the error that refused it, in each item's place.
@@ -74,7 +75,7 @@ class Queue(Facet):
         lease_ms: int,
         limit: int,
         now: datetime | str | None = None,
-    ) -> list[QueueClaim]:
+    ) -> builtins.list[QueueClaim]:
         """Claim up to `limit` due keys in one transaction, as if by so many `claim_next`."""
         given = checked_items(controllers, "controllers")
         names = sorted({name(item, "controllers") for item in given})
@@ -102,7 +103,7 @@ class Queue(Facet):
         claims: Iterable[QueueClaim | Mapping[str, Any]],
         lease_ms: int,
         now: datetime | str | None = None,
-    ) -> list[bool]:
+    ) -> builtins.list[bool]:
         """`renew` for many claims in one transaction, a result for each."""
         return self._engine.renew_claims(_claims(claims), checked_lease(lease_ms), time_ms(now))
 
@@ -120,7 +121,7 @@ class Queue(Facet):
         *,
         claims: Iterable[QueueClaim | Mapping[str, Any]],
         now: datetime | str | None = None,
-    ) -> list[bool]:
+    ) -> builtins.list[bool]:
         """`settle` for many claims in one transaction, a result for each."""
         return self._engine.settle_claims(_claims(claims), time_ms(now))
 
@@ -162,7 +163,7 @@ class Queue(Facet):
         return each(lambda cursor: self.list(limit=page_size, cursor=cursor))
 
 
-def _item(item: tuple[Any, ...]) -> tuple[str, str, int | None]:
+def _item(item: Any) -> tuple[str, str, int | None]:
     if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
         raise InvalidArgumentError("items: expected (controller, key) or (controller, key, time)")
     at = item[2] if len(item) == 3 else None

@@ -9,8 +9,7 @@ from typing import Final, Literal
 from .facet import Facet, new_token
 from .pages import DEFAULT_PAGE, Page, each
 from .records import Request, Reservation
-from .validation import choice, error_text, integer, optional_text, text
-from .validation import key as checked_key
+from .validation import choice, error_text, integer, key as checked_key, optional_text, text
 
 STATES = ("pending", "running", "waiting", "succeeded", "failed", "interrupted")
 
@@ -65,9 +64,9 @@ class Requests(Facet):
         *,
         request_id: str,
         state: str,
-        run_id: str | None | Literal[Unset.UNSET] = UNSET,
+        run_id: str | Literal[Unset.UNSET] | None = UNSET,
         attempt: int | Literal[Unset.UNSET] = UNSET,
-        error: str | None | Literal[Unset.UNSET] = UNSET,
+        error: str | Literal[Unset.UNSET] | None = UNSET,
     ) -> Request:
         """Record how the child workflow goes on.
 

@@ -10,8 +10,15 @@ from .engine.protocol import Value
 from .facet import Facet, new_token
 from .pages import DEFAULT_PAGE, Page, each
 from .records import Resource, ResourceStatus
-from .validation import finalizers as checked_finalizers
-from .validation import integer, json_value, key as checked_key, name, text, time_ms
+from .validation import (
+    finalizers as checked_finalizers,
+    integer,
+    json_value,
+    key as checked_key,
+    name,
+    text,
+    time_ms,
+)
 
 
 class Resources(Facet):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from .engine.protocol import NewRun
+from .engine.protocol import NewRun, Row
 from .errors import FencepostError, InvalidArgumentError
 from .facet import Facet, new_token
 from .pages import DEFAULT_PAGE, Page, each
@@ -14,7 +15,7 @@ from .records import Run
 from .validation import (
     choice,
     integer,
-    items,
+    items as checked_items,
     json_value,
     key,
     lease_ms as checked_lease,
@@ -78,22 +79,22 @@ class Runs(Facet):
                 "parent_run_id": parent_run_id,
             }
         )
-        result = self._engine.enqueue_runs([new], time_ms(now))[0]
-        if isinstance(result, Exception):
+        result = _run_or_error(self._engine.enqueue_runs([new], time_ms(now))[0])
+        if isinstance(result, FencepostError):
             raise result
-        return Run.from_row(result)
+        return result
 
     def enqueue_many(
         self, *, items: Iterable[Mapping[str, Any]], now: datetime | str | None = None
-    ) -> list[Run | FencepostError]:
+    ) -> builtins.list[Run | FencepostError]:
         """Insert many runs in one transaction; each item is a dict of `enqueue`'s arguments.
 
         Returns the run, or the error that refused it, in each item's place. Bad arguments
         in any item raise InvalidArgumentError, and nothing is inserted.
         """
-        new = [_new_run(item) for item in _list(items)]
+        new = [_new_run(item) for item in checked_items(items, "items")]
         results = self._engine.enqueue_runs(new, time_ms(now))
-        return [row if isinstance(row, FencepostError) else Run.from_row(row) for row in results]
+        return [_run_or_error(row) for row in results]
 
     def get(self, *, run_id: str) -> Run | None:
         """The run, or None."""
@@ -115,7 +116,10 @@ class Runs(Facet):
         """
         statement, params = "runs.list", {}
         if status is not None:
-            statement, params = "runs.list_by_status", {"status": choice(status, "status", STATUSES)}
+            statement, params = (
+                "runs.list_by_status",
+                {"status": choice(status, "status", STATUSES)},
+            )
         return self._page(
             statement,
             {**params},
@@ -171,7 +175,7 @@ class Runs(Facet):
         limit: int,
         exclude_run_ids: Iterable[str] = (),
         now: datetime | str | None = None,
-    ) -> list[Run]:
+    ) -> builtins.list[Run]:
         """Claim up to `limit` runs in one transaction, as if by so many `claim_next`.
 
         Each gets a token of its own. Returns the claimed runs in claim order.
@@ -204,13 +208,11 @@ class Runs(Facet):
         claims: Iterable[tuple[str, str]],
         lease_ms: int,
         now: datetime | str | None = None,
-    ) -> list[bool]:
+    ) -> builtins.list[bool]:
         """`renew` for many (run_id, claim_token) in one transaction, a result for each."""
         return self._engine.renew_runs(_claims(claims), checked_lease(lease_ms), time_ms(now))
 
-    def verify(
-        self, *, run_id: str, claim_token: str, now: datetime | str | None = None
-    ) -> bool:
+    def verify(self, *, run_id: str, claim_token: str, now: datetime | str | None = None) -> bool:
         """Whether the claim is live now. Changes nothing."""
         return self._engine.verify_run(
             checked_run_id(run_id), key(claim_token, "claim_token"), time_ms(now)
@@ -226,16 +228,14 @@ class Runs(Facet):
             checked_run_id(run_id), key(claim_token, "claim_token"), time_ms(now)
         )
 
-    def complete(
-        self, *, run_id: str, claim_token: str, now: datetime | str | None = None
-    ) -> bool:
+    def complete(self, *, run_id: str, claim_token: str, now: datetime | str | None = None) -> bool:
         """Mark the run done. Like `park`, it works until somebody else claimed the run."""
         claim = (checked_run_id(run_id), key(claim_token, "claim_token"))
         return self._engine.complete_runs([claim], time_ms(now))[0]
 
     def complete_many(
         self, *, claims: Iterable[tuple[str, str]], now: datetime | str | None = None
-    ) -> list[bool]:
+    ) -> builtins.list[bool]:
         """`complete` for many (run_id, claim_token) in one transaction, a result for each."""
         return self._engine.complete_runs(_claims(claims), time_ms(now))
 
@@ -285,7 +285,7 @@ class Runs(Facet):
         lease_ms: int,
         now: datetime | str | None = None,
     ) -> bool:
-        """Rewrite the source of a claimable run that has the old source or the new, and claim it."""
+        """Rewrite the source of a claimable run that has the old one or the new, and claim it."""
         return self._engine.claim_legacy_source(
             checked_run_id(run_id),
             key(workflow_name, "workflow_name"),
@@ -298,7 +298,12 @@ class Runs(Facet):
         )
 
 
-_list = items
+def _run_or_error(result: Row | Exception) -> Run | FencepostError:
+    if isinstance(result, FencepostError):
+        return result
+    if isinstance(result, Exception):
+        raise result
+    return Run.from_row(result)
 
 
 def _new_run(item: Mapping[str, Any]) -> NewRun:
@@ -324,7 +329,7 @@ def _new_run(item: Mapping[str, Any]) -> NewRun:
 
 def _claims(claims: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     checked = []
-    for claim in items(claims, "claims"):
+    for claim in checked_items(claims, "claims"):
         if not isinstance(claim, (tuple, list)) or len(claim) != 2:
             raise InvalidArgumentError("claims: expected pairs of (run_id, claim_token)")
         checked.append((checked_run_id(claim[0]), key(claim[1], "claim_token")))
@@ -332,4 +337,7 @@ def _claims(claims: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _run_ids(run_ids: Iterable[str]) -> list[str]:
-    return [checked_run_id(item, "exclude_run_ids") for item in items(run_ids, "exclude_run_ids")]
+    return [
+        checked_run_id(item, "exclude_run_ids")
+        for item in checked_items(run_ids, "exclude_run_ids")
+    ]

@@ -29,7 +29,7 @@ def can_lose_commits(version: str) -> bool:
     parts = parse(version)
     if not _FAULT_BEGAN <= parts < _FIXED:
         return False
-    patch = _FIXED_BRANCHES.get(parts[:2])
+    patch = _FIXED_BRANCHES.get((parts[0], parts[1]))
     return patch is None or parts[2] < patch
 
 

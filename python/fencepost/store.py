@@ -7,11 +7,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from . import guard as guards
-from . import layout, sqlite_versions
-from .clock import system_clock
+from . import guard as guards, layout, sqlite_versions
 from .effects import Effects
 from .engine.protocol import Clock, Engine
+from .engine.resting import RestingReader
 from .engine.select import choose, native_module, python_sqlite
 from .errors import (
     EngineUnavailableError,
@@ -78,7 +77,7 @@ class Store:
         return f"<fencepost.Store {self.path!r} engine={self.engine_name}>"
 
 
-def open(  # noqa: A001 - the public name is fencepost.open
+def open(
     path: str | os.PathLike[str],
     *,
     engine: str | None = None,
@@ -190,15 +189,23 @@ def _connect(
         "read_only": read_only,
         "synchronous": synchronous,
         "busy_timeout_ms": busy_timeout_ms,
-        "immutable": read_only and _is_at_rest(path),
+        "clock": None if clock is None else _checked(clock),
     }
+    make = _engine_class(name, read_only)
+    if read_only:
+        reader: Any = RestingReader(path, lambda rest: make(path, immutable=rest, **options))
+        engine: Engine = reader
+        return engine
+    return make(path, **options)
+
+
+def _engine_class(name: str, read_only: bool) -> Callable[..., Engine]:
     if name == "native":
         native = native_module()
         if native is None:
             raise EngineUnavailableError("the native extension is gone; install fencepost again")
-        user_clock = None if clock is None else _checked(clock)
-        engine: Engine = native.Engine(path, clock=user_clock, **options)
-        return engine
+        native_engine: Callable[..., Engine] = native.Engine
+        return native_engine
     linked = python_sqlite()
     if linked is None:
         raise EngineUnavailableError(
@@ -214,7 +221,7 @@ def _connect(
         sqlite_versions.warn_once(linked)
     from .engine.python import PythonEngine
 
-    return PythonEngine(path, clock=system_clock if clock is None else _checked(clock), **options)
+    return PythonEngine
 
 
 def _checked(clock: Callable[[], int]) -> Clock:
@@ -227,8 +234,3 @@ def _checked(clock: Callable[[], int]) -> Clock:
         return ms
 
     return checked
-
-
-def _is_at_rest(path: str) -> bool:
-    """Whether nobody has the file open: then it has no write-ahead log beside it."""
-    return not os.path.exists(f"{path}-wal")

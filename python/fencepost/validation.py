@@ -153,7 +153,9 @@ def items(value: object, argument: str) -> list[Any]:
 
 def finalizers(value: object) -> str:
     """The canonical text of a list of finalizers: names, no duplicates, order kept."""
-    names = [name(item, f"finalizers[{index}]") for index, item in enumerate(items(value, "finalizers"))]
+    names = [
+        name(item, f"finalizers[{index}]") for index, item in enumerate(items(value, "finalizers"))
+    ]
     if len(set(names)) != len(names):
         raise InvalidArgumentError("finalizers: a name stands twice; remove one")
     return canonical_json(names)

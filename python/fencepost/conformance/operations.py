@@ -78,8 +78,7 @@ def dump(store: Store) -> dict[str, list[dict[str, Any]]]:
     """Every shared table, rows in insertion order, values as SQLite holds them."""
     return {
         table: [
-            dict(zip(columns, row, strict=True))
-            for row in store._engine.read(f"dump.{table}", {})
+            dict(zip(columns, row, strict=True)) for row in store._engine.read(f"dump.{table}", {})
         ]
         for table, columns in expected_columns().items()
     }

@@ -162,9 +162,10 @@ def _expanded(args: dict[str, Any]) -> dict[str, Any]:
     expanded = {}
     for name, value in args.items():
         if name.endswith("_repeat"):
-            name = name.removesuffix("_repeat")
-            value = {value["key"]: value["char"] * value["count"]}
-        expanded[name] = value
+            repeated = {value["key"]: value["char"] * value["count"]}
+            expanded[name.removesuffix("_repeat")] = repeated
+        else:
+            expanded[name] = value
     return expanded
 
 

@@ -85,7 +85,12 @@ class Engine(Protocol):
         """Refusal: resource_not_found. Enqueues every time."""
 
     def update_finalizers(
-        self, controller: str, key: str, expected_version: int, finalizers_json: str, now: int | None
+        self,
+        controller: str,
+        key: str,
+        expected_version: int,
+        finalizers_json: str,
+        now: int | None,
     ) -> Row:
         """Refusals: resource_not_found, resource_conflict."""
 
@@ -100,7 +105,11 @@ class Engine(Protocol):
         """(controller, key, available_at or None for now) each; resource_not_found in its place."""
 
     def claim_next(
-        self, controllers: Sequence[str], claim_tokens: Sequence[str], lease_ms: int, now: int | None
+        self,
+        controllers: Sequence[str],
+        claim_tokens: Sequence[str],
+        lease_ms: int,
+        now: int | None,
     ) -> list[Row]:
         """Claim up to as many rows as there are tokens, in claim order.
 

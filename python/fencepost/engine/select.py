@@ -66,7 +66,10 @@ def choose(engine: str | None = None) -> tuple[str, str]:
     if choice == "python":
         return choice, f"{source} asks for it"
     if native_module() is not None:
-        return "native", "its extension is installed" if choice == "auto" else f"{source} asks for it"
+        return (
+            "native",
+            "its extension is installed" if choice == "auto" else f"{source} asks for it",
+        )
     if choice == "native":
         raise EngineUnavailableError(
             f"{source} asks for the native engine, whose extension is not installed; "

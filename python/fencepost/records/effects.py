@@ -20,9 +20,7 @@ _REQUESTS = Columns(
     "rowid",
     key="request_id",
 )
-_EVENTS = Columns(
-    "events", "seq recorded_at controller resource_key type payload_json", key="seq"
-)
+_EVENTS = Columns("events", "seq recorded_at controller resource_key type payload_json", key="seq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,10 @@ class Request(Record):
     def from_row(cls, row: Row) -> Request:
         """The record of a row of `requests.get` or `requests.list`."""
         _REQUESTS.check(row)
-        return cls(*row[:5], state=row[6], attempt=row[7], run_id=row[5], error=row[8])
+        request_id, uid, request_key, fingerprint, workflow, run_id, state, attempt, error = row[:9]
+        return cls(
+            request_id, uid, request_key, fingerprint, workflow, state, attempt, run_id, error
+        )
 
 
 Reserved = TypeVar("Reserved", Effect, Request)
@@ -107,4 +108,6 @@ class Event(Record):
     def from_row(cls, row: Row) -> Event:
         """The record of a row of `events.get`."""
         _EVENTS.check(row)
-        return cls(*row[:5], _EVENTS.json(row, "payload_json"))
+        seq, recorded_at, controller, key, type, _ = row
+        payload = _EVENTS.json(row, "payload_json")
+        return cls(seq, recorded_at, controller, key, type, payload)

@@ -44,7 +44,9 @@ class QueueClaim(Record):
     def from_row(cls, row: Row) -> QueueClaim:
         """The record of a row of `queue.claimed`."""
         _CLAIMS.check(row)
-        return cls(*row[:5], _CLAIMS.time(row, "claim_expires_at"), row[6])
+        controller, key, token, version, errors, _, fence = row
+        expires_at = _CLAIMS.time(row, "claim_expires_at")
+        return cls(controller, key, token, version, errors, expires_at, fence)
 
 
 @dataclass(frozen=True, slots=True)

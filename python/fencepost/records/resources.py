@@ -7,7 +7,7 @@ kept in `extra` and written back as they were.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from ..engine.protocol import Row
@@ -24,12 +24,13 @@ COLUMNS = Columns(
 _Open = TypeVar("_Open", bound="OpenRecord")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRecord(Record):
     """A record whose stored form may have members that this version does not know."""
 
-    __slots__ = ()
-    _stored_names: ClassVar[dict[str, str]]
-    extra: dict[str, Any]
+    _stored_names: ClassVar[dict[str, str]] = {}
+
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain JSON values; unknown members stand beside the known."""
@@ -102,7 +103,6 @@ class Condition(OpenRecord):
     observed_generation: int
     last_transition_time: str
     message: str | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         text(self.type, "condition.type")
@@ -133,7 +133,6 @@ class WorkflowRunStatus(OpenRecord):
     state: str
     attempt: int
     run_id: str | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         text(self.request_id, "workflow_run.request_id")
@@ -159,7 +158,6 @@ class ResourceStatus(OpenRecord):
     conditions: tuple[Condition, ...] = ()
     controller_status: Any = None
     workflow_run: WorkflowRunStatus | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         integer(self.observed_generation, "status.observed_generation")
@@ -180,17 +178,16 @@ class ResourceStatus(OpenRecord):
         )
 
     def _with_members(self, condition: Any, workflow_run: Any) -> ResourceStatus:
-        if not isinstance(self.conditions, (list, tuple)):
+        given: Any = self.conditions
+        run: Any = self.workflow_run
+        if not isinstance(given, (list, tuple)):
             raise InvalidArgumentError("status.conditions: expected a list")
         conditions = tuple(
-            item if isinstance(item, Condition) else condition(item) for item in self.conditions
+            item if isinstance(item, Condition) else condition(item) for item in given
         )
-        run = self.workflow_run
         if run is not None and not isinstance(run, WorkflowRunStatus):
             run = workflow_run(run)
-        return ResourceStatus(
-            self.observed_generation, conditions, self.controller_status, run, self.extra
-        )
+        return replace(self, conditions=conditions, workflow_run=run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,5 +228,8 @@ class Resource(Record):
         finalizers = COLUMNS.json(row, "finalizers_json")
         if not isinstance(finalizers, list) or not all(isinstance(n, str) for n in finalizers):
             raise COLUMNS.corrupt(row, "finalizers_json", "is no list of names")
-        metadata = ResourceMetadata(*row[:5], tuple(finalizers), row[7])
+        uid, controller, key, version, generation, _, _, deleted_at, _ = row
+        metadata = ResourceMetadata(
+            uid, controller, key, version, generation, tuple(finalizers), deleted_at
+        )
         return cls(metadata, COLUMNS.json(row, "spec_json"), status)

@@ -82,4 +82,6 @@ class RunEvent(Record):
     def from_row(cls, row: Row) -> RunEvent:
         """The record of a row of `feed.after`."""
         _FEED.check(row)
-        return cls(*row[:6], _FEED.json(row, "payload_json"))
+        seq, recorded_at, run_id, workflow_ref, type, runner_id, _ = row
+        payload = _FEED.json(row, "payload_json")
+        return cls(seq, recorded_at, run_id, workflow_ref, type, runner_id, payload)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from ...clock import MIN_TIME_MS, iso_from_ms
+from ...clock import MIN_TIME_MS, iso_from_ms, system_clock
 from ...errors import FencepostError, refusal, sqlite_failure
 from ...statements import script, statement
 from ..protocol import MAX_TIME_MS, Clock, Row, Value
@@ -35,11 +35,12 @@ class Connection:
         read_only: bool,
         synchronous: str,
         busy_timeout_ms: int,
-        clock: Clock,
+        clock: Clock | None,
         immutable: bool = False,
     ) -> None:
         self._path = path
-        self._clock = clock
+        self._read_only = read_only
+        self._clock = system_clock if clock is None else clock
         self._busy_timeout_ms = busy_timeout_ms
         self._pid = os.getpid()
         # Re-entrant only to notice a call from inside a call (a signal handler, a clock).
@@ -206,6 +207,8 @@ class _Transaction(_Call):
     def __enter__(self) -> None:
         super().__enter__()
         try:
+            if self._owner._read_only:
+                raise refusal("read_only", self._owner._path)
             self._owner._execute("connection.begin")
         except BaseException as error:
             super().__exit__(type(error), error, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..protocol import Value
 from .connection import Connection
 
 
@@ -35,5 +36,5 @@ class Feed(Connection):
     def set_watermark(self, session_id: str, seq: int, now: int | None) -> None:
         with self._transaction():
             _, stamp = self._stamp(now)
-            values = {"session_id": session_id, "seq": seq, "updated_at": stamp}
+            values: dict[str, Value] = {"session_id": session_id, "seq": seq, "updated_at": stamp}
             self._execute("feed.set_watermark", values)

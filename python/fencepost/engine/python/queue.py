@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import refusal
-from ..protocol import EXPIRED_SOME, Row
+from ..protocol import EXPIRED_SOME, Row, Value
 from .connection import Connection
 
 
@@ -18,12 +18,18 @@ class Queue(Connection):
         with self._transaction():
             ms = self._now(now)
             return [
-                self._enqueue_existing(controller, key, ms if available_at is None else available_at)
+                self._enqueue_existing(
+                    controller, key, ms if available_at is None else available_at
+                )
                 for controller, key, available_at in items
             ]
 
     def claim_next(
-        self, controllers: Sequence[str], claim_tokens: Sequence[str], lease_ms: int, now: int | None
+        self,
+        controllers: Sequence[str],
+        claim_tokens: Sequence[str],
+        lease_ms: int,
+        now: int | None,
     ) -> list[Row]:
         claims: list[Row] = []
         with self._transaction():
@@ -34,8 +40,12 @@ class Queue(Connection):
                 if first is None:
                     break
                 _, controller, key = first
-                name = {"controller": controller, "key": key}
-                claim = {"claim_token": claim_token, "claim_expires_at": expires_at, "now": ms}
+                name: dict[str, Value] = {"controller": controller, "key": key}
+                claim: dict[str, Value] = {
+                    "claim_token": claim_token,
+                    "claim_expires_at": expires_at,
+                    "now": ms,
+                }
                 self._execute("queue.claim", {**name, **claim})
                 claims.extend(self._rows("queue.claimed", name))
         return claims
@@ -88,7 +98,7 @@ class Queue(Connection):
         """(available_at, controller, key) of the row to claim next, or None."""
         candidates = []
         for controller in controllers:
-            where = {"controller": controller, "now": now}
+            where: dict[str, Value] = {"controller": controller, "now": now}
             rows = self._rows("queue.ready", where)
             expired = self._rows("queue.expired_some", {**where, "limit": EXPIRED_SOME + 1})
             if len(expired) > EXPIRED_SOME:
@@ -97,6 +107,6 @@ class Queue(Connection):
         return min(candidates, default=None)
 
 
-def _claim(claim: tuple[str, str, str]) -> dict[str, str | int | None]:
+def _claim(claim: tuple[str, str, str]) -> dict[str, Value]:
     controller, key, claim_token = claim
     return {"controller": controller, "key": key, "claim_token": claim_token}

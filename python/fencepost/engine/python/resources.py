@@ -66,7 +66,12 @@ class Resources(Queue):
             return self._resource(controller, key)
 
     def update_finalizers(
-        self, controller: str, key: str, expected_version: int, finalizers_json: str, now: int | None
+        self,
+        controller: str,
+        key: str,
+        expected_version: int,
+        finalizers_json: str,
+        now: int | None,
     ) -> Row:
         with self._transaction():
             _, stamp = self._stamp(now)

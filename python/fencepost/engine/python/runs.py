@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from ...errors import FencepostError, refusal
@@ -178,21 +178,18 @@ class Runs(Connection):
         where: dict[str, Value] = {"runner_id": runner_id, "now": now}
         expired = self._rows("runs.expired_some", {**where, "limit": EXPIRED_SOME + 1})
         few = len(expired) <= EXPIRED_SOME
-
-        def first(parked: str, walk: str, belongs: Callable[[Row], bool]) -> _Candidate | None:
-            candidates = [self._first_of(parked, where, excluded)]
-            if few:
-                candidates += [
-                    _candidate(row) for row in expired if belongs(row) and row[0] not in excluded
-                ]
-            else:
-                candidates.append(self._first_of(walk, where, excluded))
-            return min((found for found in candidates if found is not None), default=None)
-
-        found = first("runs.parked_affine", "runs.expired_affine", lambda row: row[3] == runner_id)
-        if found is None:
-            found = first("runs.parked", "runs.expired", lambda row: True)
-        return None if found is None else found[2]
+        affine = [row for row in expired if row[3] == runner_id]
+        for parked, walk, some in (
+            ("runs.parked_affine", "runs.expired_affine", affine),
+            ("runs.parked", "runs.expired", expired),
+        ):
+            candidates = [_candidate(row) for row in some if few and row[0] not in excluded]
+            for statement in (parked,) if few else (parked, walk):
+                found = self._first_of(statement, where, excluded)
+                candidates += [] if found is None else [found]
+            if candidates:
+                return min(candidates)[2]
+        return None
 
     def _first_of(
         self, name: str, where: dict[str, Value], excluded: Collection[str]
