@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::clock::Clock;
@@ -84,6 +85,8 @@ impl Store {
             .min(Duration::from_millis(i32::MAX as u64));
         connection.busy_timeout(busy_timeout)?;
         connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
+        // Else SQLite looks at the values when it plans, and plans anew for each that is bound.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.execute_batch(FOREIGN_KEYS_ON)?;
         connection.execute_batch(match options.synchronous {
             Synchronous::Full => SYNCHRONOUS_FULL,

@@ -1,0 +1,196 @@
+//! What the engine adds to the bare statements: each operation against the same
+//! statements run by hand, prepared once and held, on files of their own.
+//!
+//! `cargo run --release --example overhead [rounds]`
+
+use std::error::Error;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fencepost_core::statements::{ADDITIONS, CONNECTION, RUNS, SCHEMA, named};
+use fencepost_core::{NewRun, Options, Store, Synchronous, SystemClock};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, Statement, named_params};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const NOW: i64 = 1_785_801_600_000;
+const STAMP: &str = "2026-08-04T00:00:00.000Z";
+const LEASE_MS: i64 = 60_000;
+
+/// How long each operation took, over all rounds.
+#[derive(Default)]
+struct Times([Duration; 5]);
+
+const OPERATIONS: [&str; 5] = ["enqueue", "verify", "renew", "park", "claim"];
+
+fn main() -> Outcome<()> {
+    let rounds = std::env::args()
+        .nth(1)
+        .map_or(Ok(20_000), |text| text.parse())?;
+    let folder = tempfile::tempdir()?;
+    // Each twice, alternating: the first pass of either warms the machine up.
+    let mut best: Option<(Times, Times)> = None;
+    for pass in 0..3 {
+        let bare = bare(&fresh(&folder.path().join(format!("bare-{pass}")))?, rounds)?;
+        let engine = engine(
+            &fresh(&folder.path().join(format!("engine-{pass}")))?,
+            rounds,
+        )?;
+        best = Some(match best {
+            None => (bare, engine),
+            Some((a, b)) => (a.least(&bare), b.least(&engine)),
+        });
+    }
+    let (bare, engine) = best.unwrap_or_default();
+    println!(
+        "{:8} {:>10} {:>10} {:>7}",
+        "", "bare us", "engine us", "ratio"
+    );
+    for (name, (bare, engine)) in OPERATIONS.iter().zip(bare.0.iter().zip(&engine.0)) {
+        let (bare, engine) = (bare.as_secs_f64(), engine.as_secs_f64());
+        let scale = 1e6 / f64::from(rounds);
+        println!(
+            "{name:8} {:10.2} {:10.2} {:7.2}",
+            bare * scale,
+            engine * scale,
+            engine / bare
+        );
+    }
+    Ok(())
+}
+
+impl Times {
+    fn least(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].min(other.0[at])))
+    }
+
+    fn time<T>(&mut self, at: usize, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        let start = Instant::now();
+        let done = work()?;
+        self.0[at] += start.elapsed();
+        Ok(done)
+    }
+}
+
+fn fresh(path: &Path) -> Outcome<std::path::PathBuf> {
+    let connection = Connection::open(path)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.execute_batch(SCHEMA)?;
+    connection.execute_batch(ADDITIONS)?;
+    Ok(path.to_owned())
+}
+
+fn engine(path: &Path, rounds: u32) -> Outcome<Times> {
+    let options = Options {
+        read_only: false,
+        immutable: false,
+        synchronous: Synchronous::Off,
+        busy_timeout: Duration::from_secs(5),
+    };
+    let store = Store::open(path, options, Box::new(SystemClock))?;
+    let mut times = Times::default();
+    for round in 0..rounds {
+        let run_id = format!("run-{round}");
+        let run = NewRun {
+            run_id: run_id.clone(),
+            workflow_name: "workflow".into(),
+            workflow_source_ref: "source".into(),
+            input_json: "{}".into(),
+            runner_id: "runner".into(),
+            claim_token: "token".into(),
+            lease_ms: LEASE_MS,
+            affinity_runner_id: None,
+            parent_run_id: None,
+        };
+        let runs = [run];
+        let claims = [(run_id.clone(), "token".to_owned())];
+        let tokens = ["token".to_owned()];
+        times.time(0, || Ok(store.enqueue_runs(&runs, Some(NOW))?))?;
+        times.time(1, || Ok(store.verify_run(&run_id, "token", Some(NOW))?))?;
+        times.time(2, || Ok(store.renew_runs(&claims, LEASE_MS, Some(NOW))?))?;
+        times.time(3, || Ok(store.park_run(&run_id, "token", Some(NOW))?))?;
+        let claimed = times.time(4, || {
+            Ok(store.claim_runs("runner", &tokens, LEASE_MS, &[], Some(NOW))?)
+        })?;
+        assert_eq!(claimed.len(), 1);
+    }
+    Ok(times)
+}
+
+fn bare(path: &Path, rounds: u32) -> Outcome<Times> {
+    let connection = Connection::open(path)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.execute_batch(named(CONNECTION, "synchronous_off"))?;
+    let mut begin = connection.prepare(named(CONNECTION, "begin"))?;
+    let mut commit = connection.prepare(named(CONNECTION, "commit"))?;
+    let mut exists = connection.prepare(named(RUNS, "exists"))?;
+    let mut insert = connection.prepare(named(RUNS, "insert"))?;
+    let mut get = connection.prepare(named(RUNS, "get"))?;
+    let mut verify = connection.prepare(named(RUNS, "verify"))?;
+    let mut renew = connection.prepare(named(RUNS, "renew"))?;
+    let mut park = connection.prepare(named(RUNS, "park"))?;
+    let mut expired = connection.prepare(named(RUNS, "expired_some"))?;
+    let mut parked = connection.prepare(named(RUNS, "parked_affine"))?;
+    let mut claim = connection.prepare(named(RUNS, "claim"))?;
+    let mut times = Times::default();
+    for round in 0..rounds {
+        let run_id = format!("run-{round}");
+        times.time(0, || {
+            begin.execute([])?;
+            exists.exists(named_params! { ":run_id": run_id })?;
+            insert.execute(named_params! {
+                ":run_id": run_id, ":workflow_name": "workflow", ":workflow_source_ref": "source",
+                ":input_json": "{}", ":runner_id": "runner", ":claim_token": "token",
+                ":claim_expires_at": NOW + LEASE_MS, ":affinity_runner_id": "runner",
+                ":parent_run_id": None::<&str>, ":created_at": STAMP,
+            })?;
+            step(&mut get, &run_id)?;
+            Ok(commit.execute([])?)
+        })?;
+        times.time(1, || {
+            Ok(verify.exists(
+                named_params! { ":run_id": run_id, ":claim_token": "token", ":now": NOW },
+            )?)
+        })?;
+        times.time(2, || {
+            begin.execute([])?;
+            renew.execute(named_params! {
+                ":run_id": run_id, ":claim_token": "token", ":now": NOW,
+                ":claim_expires_at": NOW + LEASE_MS,
+            })?;
+            Ok(commit.execute([])?)
+        })?;
+        times.time(3, || {
+            begin.execute([])?;
+            park.execute(named_params! {
+                ":run_id": run_id, ":claim_token": "token", ":updated_at": STAMP,
+            })?;
+            Ok(commit.execute([])?)
+        })?;
+        times.time(4, || {
+            begin.execute([])?;
+            expired.exists(named_params! { ":now": NOW, ":limit": 65 })?;
+            parked.exists(named_params! { ":runner_id": "runner" })?;
+            claim.execute(named_params! {
+                ":run_id": run_id, ":runner_id": "runner", ":claim_token": "token",
+                ":claim_expires_at": NOW + LEASE_MS, ":updated_at": STAMP, ":now": NOW,
+            })?;
+            step(&mut get, &run_id)?;
+            Ok(commit.execute([])?)
+        })?;
+    }
+    Ok(times)
+}
+
+/// Read the run's columns as an engine has to: into owned values.
+fn step(get: &mut Statement<'_>, run_id: &str) -> Outcome<()> {
+    let columns = get.column_count();
+    let mut rows = get.query(named_params! { ":run_id": run_id })?;
+    while let Some(row) = rows.next()? {
+        for column in 0..columns {
+            std::hint::black_box(fencepost_core::Value::from(row.get_ref(column)?));
+        }
+    }
+    Ok(())
+}
