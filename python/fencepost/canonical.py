@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from json.encoder import encode_basestring
 from typing import Any
 
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, ValueTooLargeError
+from .shown import shown
 
 MAX_SAFE_INTEGER = 2**53 - 1
 MAX_DEPTH = 512
@@ -36,19 +37,22 @@ def fingerprint(value: object) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def canonical_json(value: object, argument: str = "value") -> str:
+def canonical_json(value: object, argument: str = "value", most: int | None = None) -> str:
     """The canonical text of a JSON value.
 
     Arguments:
         value: None, bool, int, float, str, list, tuple or dict with text keys, nested up
             to 512 deep.
         argument: the name by which errors call the value.
+        most: characters at most; a value that holds itself twice, again and again, would
+            have no end otherwise.
 
     Raises InvalidArgumentError, with the path of the member, for NaN and infinities,
     integers beyond 2**53-1, keys that are no text, cycles, deeper nesting, and whatever
-    else is no JSON.
+    else is no JSON, and ValueTooLargeError beyond `most`.
     """
     parts: list[str] = []
+    size = 0
     stack: list[_Frame] = []
     open_containers: set[int] = set()
     current = value
@@ -56,6 +60,7 @@ def canonical_json(value: object, argument: str = "value") -> str:
         text = _scalar(current, argument, stack)
         if text is not None:
             parts.append(text)
+            size += len(text)
         else:
             if len(stack) >= MAX_DEPTH:
                 raise _refused(argument, stack, f"nested deeper than {MAX_DEPTH}; flatten it")
@@ -65,6 +70,9 @@ def canonical_json(value: object, argument: str = "value") -> str:
             frame = _Frame(current, argument, stack)
             stack.append(frame)
             parts.append(frame.opening)
+            size += 2
+        if most is not None and size > most:
+            raise too_large(argument, most)
         while stack:
             frame = stack[-1]
             step = next(frame.members, _END)
@@ -75,6 +83,7 @@ def canonical_json(value: object, argument: str = "value") -> str:
                 continue
             frame.place, prefix, current = step
             parts.append(prefix)
+            size += len(prefix)
             break
         else:
             return "".join(parts)
@@ -91,7 +100,7 @@ class _Frame:
     def __init__(self, container: Any, argument: str, stack: list[_Frame]) -> None:
         self.identity = id(container)
         self.place: str | int = ""
-        if isinstance(container, dict):
+        if issubclass(type(container), dict):
             self.opening, self.closing = "{", "}"
             self.members = _object_members(container, argument, stack)
         else:
@@ -99,8 +108,10 @@ class _Frame:
             self.members = _array_members(container)
 
 
-def _array_members(array: list[Any]) -> Iterator[tuple[str | int, str, Any]]:
-    for index, item in enumerate(array):
+def _array_members(array: Any) -> Iterator[tuple[str | int, str, Any]]:
+    # The items that are there, not those that a subclass shows.
+    members = list.__iter__ if issubclass(type(array), list) else tuple.__iter__
+    for index, item in enumerate(members(array)):
         yield index, "," if index else "", item
 
 
@@ -108,12 +119,12 @@ def _object_members(
     members: dict[Any, Any], argument: str, stack: list[_Frame]
 ) -> Iterator[tuple[str | int, str, Any]]:
     keys: dict[str, Any] = {}
-    for key, item in members.items():
-        if not isinstance(key, str):
-            raise _refused(argument, stack[:-1], f"has the key {key!r:.60}; keys must be text")
+    for key, item in dict.items(members):
+        if not issubclass(type(key), str):
+            raise _refused(argument, stack[:-1], f"has the key {shown(key)}; keys must be text")
         plain = _well_formed(key)
         if plain in keys:
-            raise _refused(argument, stack[:-1], f"has two keys that are both {plain!r:.60}")
+            raise _refused(argument, stack[:-1], f"has two keys that are both {shown(plain)}")
         keys[plain] = item
     separator = ""
     for key in sorted(keys, key=_key_order):
@@ -127,25 +138,29 @@ def _key_order(key: str) -> tuple[int, int, bytes]:
     return 1, 0, key.encode("utf-16-be", "surrogatepass")
 
 
-def _scalar(value: object, argument: str, stack: list[_Frame]) -> str | None:
+def _scalar(value: Any, argument: str, stack: list[_Frame]) -> str | None:
     """The text of a scalar, None for a container; refuses what is no JSON."""
-    if isinstance(value, str):
+    # The type itself is asked: an object can lie about its __class__.
+    kind = type(value)
+    if issubclass(kind, str):
         return _quoted(_well_formed(value))
     if value is None:
         return "null"
-    if isinstance(value, bool):
+    if kind is bool:
         return "true" if value else "false"
-    if isinstance(value, int):
-        if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
+    if issubclass(kind, int):
+        number = int.__int__(value)
+        if not -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER:
             raise _refused(argument, stack, "is an integer beyond 2**53-1; send it as text")
-        return int.__repr__(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise _refused(argument, stack, f"is {float.__repr__(value)}, which JSON does not have")
-        return _number(value)
-    if isinstance(value, (dict, list, tuple)):
+        return int.__repr__(number)
+    if issubclass(kind, float):
+        real = float.__float__(value)
+        if not math.isfinite(real):
+            raise _refused(argument, stack, f"is {float.__repr__(real)}, which JSON does not have")
+        return _number(real)
+    if issubclass(kind, (dict, list, tuple)):
         return None
-    raise _refused(argument, stack, f"is a {type(value).__name__}, which JSON does not have")
+    raise _refused(argument, stack, f"is a {kind.__name__}, which JSON does not have")
 
 
 def _number(value: float) -> str:
@@ -185,6 +200,14 @@ def _quoted(text: str) -> str:
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
+def too_large(argument: str, most: int) -> ValueTooLargeError:
+    """The error for a value whose canonical text is longer than its limit."""
+    return ValueTooLargeError(
+        f"{argument}: has more than {most} bytes of canonical JSON; "
+        "store large data elsewhere and refer to it"
+    )
+
+
 def _refused(argument: str, stack: list[_Frame], what: str) -> InvalidArgumentError:
     path = argument
     for frame in stack:
@@ -193,7 +216,7 @@ def _refused(argument: str, stack: list[_Frame], what: str) -> InvalidArgumentEr
         elif _PLAIN_NAME.fullmatch(frame.place):
             path += f".{frame.place}"
         else:
-            path += f"[{frame.place!r:.60}]"
+            path += f"[{shown(frame.place)}]"
     if len(path) > 300:
         path = f"{path[:140]}...{path[-140:]}"
     return InvalidArgumentError(f"{path} {what}")

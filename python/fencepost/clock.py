@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from .engine.protocol import MAX_TIME_MS
 from .errors import InvalidArgumentError
@@ -58,25 +59,27 @@ def ms_from_time(value: datetime | str, argument: str) -> int:
     datetimes and texts without an offset among it: their meaning would depend on the
     machine's time zone.
     """
-    if isinstance(value, datetime):
-        moment = value
-    elif isinstance(value, str):
-        match = _ISO.fullmatch(value)
+    given: Any = value
+    kind = type(given)
+    if issubclass(kind, datetime):
+        moment: datetime = given
+    elif issubclass(kind, str):
+        text = str.__str__(given)
+        match = _ISO.fullmatch(text)
         if match is None:
             raise InvalidArgumentError(
-                f"{argument}: {value[:60]!r} is no ISO 8601 time with an offset; "
+                f"{argument}: {text[:60]!r} is no ISO 8601 time with an offset; "
                 "give one like 2026-08-04T09:30:00.000Z"
             )
         try:
-            moment = datetime.fromisoformat(value)
+            moment = datetime.fromisoformat(text)
         except ValueError as error:
-            raise InvalidArgumentError(f"{argument}: {value!r} is no time: {error}") from None
+            raise InvalidArgumentError(f"{argument}: {text!r} is no time: {error}") from None
         if match["offset"] is None:
             moment = moment.replace(tzinfo=UTC)
     else:
         raise InvalidArgumentError(
-            f"{argument}: expected an aware datetime or an ISO 8601 text, "
-            f"not {type(value).__name__}"
+            f"{argument}: expected an aware datetime or an ISO 8601 text, not {kind.__name__}"
         )
     if moment.utcoffset() is None:
         raise InvalidArgumentError(

@@ -9,6 +9,7 @@ from typing import Any
 from .facet import Facet
 from .pages import DEFAULT_PAGE
 from .records import RunEvent
+from .records.base import Columns
 from .validation import (
     integer,
     key as checked_key,
@@ -16,6 +17,10 @@ from .validation import (
     payload as checked_payload,
     run_id as checked_run_id,
     time_ms,
+)
+
+_WATERMARKS = Columns(
+    "session_watermarks", "session_id last_event_seq", key="session_id", integers="last_event_seq"
 )
 
 
@@ -71,10 +76,9 @@ class Feed(Facet):
 
     def watermark(self, *, session_id: str) -> int:
         """The last sequence number that this consumer has set; 0 before any."""
-        rows = self._engine.read(
-            "feed.watermark", {"session_id": checked_key(session_id, "session_id")}
-        )
-        return int(rows[0][0]) if rows else 0
+        session = checked_key(session_id, "session_id")
+        rows = self._engine.read("feed.watermark", {"session_id": session})
+        return int(_WATERMARKS.check((session, *rows[0]))[1]) if rows else 0
 
     def set_watermark(
         self, *, session_id: str, seq: int, now: datetime | str | None = None

@@ -56,7 +56,12 @@ def prepare(engine: Engine, path: str, *, read_only: bool) -> None:
     Raises UnsupportedSchemaError for a foreign, a newer or (read-only) an unfinished
     file; nothing was written to it then.
     """
+    foreign = [str(row[0]) for row in engine.read("layout.foreign_tables", {})]
+    if foreign:
+        raise _foreign(path, foreign)
     tables = {str(row[0]) for row in engine.read("layout.tables", {})}
+    if "schema_info" in tables:
+        _check_columns(engine, path, ["schema_info"])
     unfinished = tables <= {"schema_info"} and not _schema_id(engine, tables)
     if unfinished and read_only:
         raise UnsupportedSchemaError(
@@ -70,7 +75,7 @@ def prepare(engine: Engine, path: str, *, read_only: bool) -> None:
     if unfinished or not additions() <= _present(engine):
         foreign = engine.create_schema()
         if foreign:
-            raise _foreign(path, set(foreign))
+            raise _foreign(path, foreign)
         _check(engine, path, {str(row[0]) for row in engine.read("layout.tables", {})})
 
 
@@ -87,7 +92,7 @@ def _present(engine: Engine) -> set[str]:
 
 def _check(engine: Engine, path: str, tables: set[str]) -> None:
     if "schema_info" not in tables:
-        raise _foreign(path, tables)
+        raise _foreign(path, sorted(tables))
     found_id = _schema_id(engine, tables)
     if found_id != SCHEMA_ID:
         raise UnsupportedSchemaError(
@@ -95,11 +100,15 @@ def _check(engine: Engine, path: str, tables: set[str]) -> None:
             "use the program that made the file, or another file",
             table="schema_info",
         )
+    _check_columns(engine, path, list(expected_columns()))
+
+
+def _check_columns(engine: Engine, path: str, tables: list[str]) -> None:
     found: _Columns = {}
     for table, column, kind, not_null, place in engine.read("layout.columns", {}):
         found.setdefault(table, {})[column] = (kind, bool(not_null), place)
-    for table, columns in expected_columns().items():
-        differences = _differences(columns, found.get(table))
+    for table in tables:
+        differences = _differences(expected_columns()[table], found.get(table))
         if differences:
             raise UnsupportedSchemaError(
                 f"{path}: the table {table} has another layout: {'; '.join(differences)}; "
@@ -123,7 +132,7 @@ def _differences(
     return differences
 
 
-def _foreign(path: str, tables: set[str]) -> UnsupportedSchemaError:
+def _foreign(path: str, tables: list[str]) -> UnsupportedSchemaError:
     shown = ", ".join(sorted(tables)[:5])
     return UnsupportedSchemaError(
         f"{path}: is the database of another program (it has the tables {shown}); use another file"

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from .engine.protocol import Row
 from .errors import InvalidArgumentError
+from .shown import shown
 
 Item = TypeVar("Item")
 DEFAULT_PAGE = 500
@@ -50,7 +51,7 @@ def place_of(cursor: str | None, start: Sequence[str | int]) -> Sequence[str | i
         place = None
     if not _fits(place, start):
         raise InvalidArgumentError(
-            f"cursor: {cursor!r:.60} is no cursor of this listing; use the cursor of a page"
+            f"cursor: {shown(cursor)} is no cursor of this listing; use the cursor of a page"
         )
     return place  # type: ignore[no-any-return]
 

@@ -12,6 +12,7 @@ from .errors import FencepostError, InvalidArgumentError
 from .facet import Facet, new_token
 from .pages import DEFAULT_PAGE, Page, each
 from .records import Run
+from .shown import shown
 from .validation import (
     choice,
     integer,
@@ -311,7 +312,7 @@ def _new_run(item: Mapping[str, Any]) -> NewRun:
         raise InvalidArgumentError(f"items: expected dicts, not {type(item).__name__}")
     for member in item:
         if member not in _NEW_RUN_MEMBERS:
-            raise InvalidArgumentError(f"items: a run has no member {member!r:.60}; remove it")
+            raise InvalidArgumentError(f"items: a run has no member {shown(member)}; remove it")
     token = item.get("claim_token")
     parent = item.get("parent_run_id")
     return (

@@ -8,14 +8,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from . import guard as guards, layout, sqlite_versions
+from .clock import MIN_TIME_MS
 from .effects import Effects
-from .engine.protocol import Clock, Engine
+from .engine.protocol import MAX_TIME_MS, Clock, Engine
 from .engine.resting import RestingReader
 from .engine.select import choose, native_module, python_sqlite
 from .errors import (
     EngineUnavailableError,
     InvalidArgumentError,
     StoreIOError,
+    refusal,
 )
 from .events import Events
 from .feed import Feed
@@ -23,6 +25,7 @@ from .queue import Queue
 from .requests import Requests
 from .resources import Resources
 from .runs import Runs
+from .shown import shown
 from .validation import choice, integer
 
 SYNCHRONOUS = ("full", "normal", "off")
@@ -140,9 +143,17 @@ def _absolute(path: str | os.PathLike[str]) -> str:
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidArgumentError(f"path: expected a path, not {type(path).__name__}")
     plain: Any = os.fspath(path)
-    if not isinstance(plain, str) or not plain or "\0" in plain:
-        raise InvalidArgumentError(f"path: {plain!r:.60} is no path of a file")
+    if not isinstance(plain, str) or not plain or "\0" in plain or not _encodable(plain):
+        raise InvalidArgumentError(f"path: {shown(plain)} is no path of a file")
     return os.path.abspath(plain)
+
+
+def _encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _create_file(path: str) -> None:
@@ -231,6 +242,8 @@ def _checked(clock: Callable[[], int]) -> Clock:
             raise InvalidArgumentError(
                 f"clock: gave a {type(ms).__name__}; it must give integer milliseconds"
             )
+        if not MIN_TIME_MS <= ms <= MAX_TIME_MS:
+            raise refusal("clock_out_of_range", shown(ms))
         return ms
 
     return checked

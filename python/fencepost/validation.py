@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from .canonical import MAX_SAFE_INTEGER, canonical_json
+from .canonical import MAX_SAFE_INTEGER, canonical_json, too_large
 from .clock import ms_from_time
-from .errors import InvalidArgumentError, ValueTooLargeError
+from .errors import InvalidArgumentError
+from .shown import shown
 
 MAX_KEY_UNITS = 512
 MAX_VALUE_BYTES = 1_048_576
@@ -33,10 +34,9 @@ def _wrong_type(value: object, argument: str, expected: str) -> InvalidArgumentE
     return InvalidArgumentError(f"{argument}: expected {expected}, not {type(value).__name__}")
 
 
-def _text(value: object, argument: str) -> str:
-    if type(value) is str:
-        return value
-    if isinstance(value, str):
+def _text(value: Any, argument: str) -> str:
+    # The type itself is asked: an object can lie about its __class__.
+    if issubclass(type(value), str):
         return str.__str__(value)
     raise _wrong_type(value, argument, "text")
 
@@ -84,6 +84,11 @@ def run_id(value: object, argument: str = "run_id") -> str:
     return text
 
 
+def any_text(value: object, argument: str) -> str:
+    """Text inside a JSON value, where a lone surrogate is allowed too."""
+    return _text(value, argument)
+
+
 def text(value: object, argument: str) -> str:
     """Text without a rule of its own (a uid, a fingerprint); lone surrogates are refused."""
     plain = _text(value, argument)
@@ -117,8 +122,7 @@ def integer(value: object, argument: str, *, least: int = 0, most: int = MAX_SAF
     if type(value) is not int:
         raise _wrong_type(value, argument, "an integer")
     if not least <= value <= most:
-        shown = value if abs(value) < 10**20 else "a number of many digits"
-        raise InvalidArgumentError(f"{argument}: {shown} is not within {least} to {most}")
+        raise InvalidArgumentError(f"{argument}: {shown(value)} is not within {least} to {most}")
     return value
 
 
@@ -134,9 +138,10 @@ def optional_limit(value: object) -> int:
 
 def choice(value: object, argument: str, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
-    if not isinstance(value, str) or value not in allowed:
-        raise InvalidArgumentError(f"{argument}: {value!r:.60} is none of {', '.join(allowed)}")
-    return str.__str__(value)
+    word = _text(value, argument)
+    if word not in allowed:
+        raise InvalidArgumentError(f"{argument}: {shown(word)} is none of {', '.join(allowed)}")
+    return word
 
 
 def time_ms(value: datetime | str | None, argument: str = "now") -> int | None:
@@ -163,13 +168,9 @@ def finalizers(value: object) -> str:
 
 def json_value(value: object, argument: str, most: int = MAX_VALUE_BYTES) -> str:
     """The canonical text of a JSON value of limited size."""
-    canonical = canonical_json(value, argument)
-    size = len(canonical) if canonical.isascii() else len(canonical.encode())
-    if size > most:
-        raise ValueTooLargeError(
-            f"{argument}: has {size} bytes of canonical JSON; the limit is {most}, "
-            "store large data elsewhere and refer to it"
-        )
+    canonical = canonical_json(value, argument, most)
+    if not canonical.isascii() and len(canonical.encode()) > most:
+        raise too_large(argument, most)
     return canonical
 
 

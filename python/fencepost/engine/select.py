@@ -13,6 +13,7 @@ from types import ModuleType
 
 from .._version import __version__
 from ..errors import EngineUnavailableError, InvalidArgumentError
+from ..shown import shown
 from ..sqlite_versions import can_lose_commits
 
 CHOICES = ("auto", "native", "python")
@@ -61,8 +62,8 @@ def choose(engine: str | None = None) -> tuple[str, str]:
     """The engine's name, and why it was chosen."""
     source = "the engine argument" if engine is not None else "FENCEPOST_ENGINE"
     choice = engine if engine is not None else os.environ.get("FENCEPOST_ENGINE", "auto")
-    if choice not in CHOICES:
-        raise InvalidArgumentError(f"{source}: {choice!r:.60} is none of {', '.join(CHOICES)}")
+    if type(choice) is not str or choice not in CHOICES:
+        raise InvalidArgumentError(f"{source}: {shown(choice)} is none of {', '.join(CHOICES)}")
     if choice == "python":
         return choice, f"{source} asks for it"
     if native_module() is not None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 from ..canonical import parse_json
 from ..clock import iso_from_ms
 from ..engine.protocol import Row
 from ..errors import CorruptRowError, InvalidArgumentError
+from ..shown import shown
+
+Read: TypeAlias = "Callable[[type[Record], Any], Any]"
+_KINDS = {bytes: "a blob", float: "a float", str: "text", int: "an integer"}
 
 
 class Record:
@@ -34,16 +38,27 @@ class Record:
         members, others = split_members(cls, data)
         if others:
             raise InvalidArgumentError(
-                f"{cls.__name__}: has no member {next(iter(others))!r:.60}; remove it"
+                f"{cls.__name__}: has no member {shown(next(iter(others)))}; remove it"
             )
-        return cls(**members)
+        return cls(**cls._with_nested(members, read_nested))
+
+    @classmethod
+    def _with_nested(cls, members: dict[str, Any], _read: Read) -> dict[str, Any]:
+        """The members, those that are records themselves made so by `_read`."""
+        return members
+
+
+def read_nested(kind: type[Record], value: Any) -> Any:
+    """A member that is a record of `kind`, or the dict of one."""
+    return value if isinstance(value, kind) else kind.from_dict(value)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Record):
         return value.to_dict()
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        # One level: deeper down are the caller's own values, however deep.
+        return [item.to_dict() if isinstance(item, Record) else item for item in value]
     return value
 
 
@@ -69,21 +84,26 @@ def split_members(
 
 
 class Columns:
-    """How the rows of one table are read: its name, its columns, those of its key."""
+    """How the rows of one table are read: its name, its columns, which of them hold
+    integers (the others hold text), and which name the row."""
 
-    __slots__ = ("_key", "_names", "table")
+    __slots__ = ("_key", "_kinds", "_names", "table")
 
-    def __init__(self, table: str, names: str, *, key: str) -> None:
+    def __init__(self, table: str, names: str, *, key: str, integers: str = "") -> None:
         self.table = table
         self._names = names.split()
         self._key = [self._names.index(column) for column in key.split()]
+        self._kinds = [int if name in integers.split() else str for name in self._names]
 
     def check(self, row: Row) -> Row:
-        """The row; CorruptRowError where a value is no text, integer or null."""
+        """The row; CorruptRowError where a value is of another type than its column.
+
+        SQLite keeps whatever does not convert, and text that is no UTF-8 comes as bytes.
+        """
         for index, value in enumerate(row):
             kind = type(value)
-            if kind is bytes or kind is float:
-                raise self.corrupt(row, self._names[index], f"holds a {kind.__name__}")
+            if value is not None and kind is not self._kinds[index]:
+                raise self.corrupt(row, self._names[index], f"holds {_KINDS[kind]}")
         return row
 
     def json(self, row: Row, column: str) -> Any:
@@ -93,6 +113,13 @@ class Columns:
             return parse_json(text)
         except (ValueError, TypeError) as error:
             raise self.corrupt(row, column, f"is no JSON ({error})") from None
+
+    def json_object(self, row: Row, column: str) -> dict[str, Any]:
+        """The parsed JSON object of a column."""
+        value = self.json(row, column)
+        if not isinstance(value, dict):
+            raise self.corrupt(row, column, "is no JSON object")
+        return value
 
     def time(self, row: Row, column: str) -> Any:
         """The ISO text of a column of integer milliseconds, None for null."""

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..engine.protocol import Row
-from .base import Columns, Record
+from .base import Columns, Read, Record
 
 _EFFECTS = Columns(
     "effects",
     "effect_key resource_uid generation kind state request_fingerprint started_at completed_at "
     "external_ref error",
     key="resource_uid effect_key",
+    integers="generation",
 )
 _REQUESTS = Columns(
     "workflow_requests",
     "request_id resource_uid request_key input_fingerprint workflow run_id state attempt error "
     "rowid",
     key="request_id",
+    integers="attempt rowid",
 )
-_EVENTS = Columns("events", "seq recorded_at controller resource_key type payload_json", key="seq")
+_EVENTS = Columns(
+    "events",
+    "seq recorded_at controller resource_key type payload_json",
+    key="seq",
+    integers="seq",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,15 @@ class Reservation(Record, Generic[Reserved]):
     record: Reserved
     created: bool
 
+    @classmethod
+    def _with_nested(cls, members: dict[str, Any], read: Read) -> dict[str, Any]:
+        record = members["record"]
+        plain = isinstance(record, Mapping)
+        kind = (
+            Request if isinstance(record, Request) or (plain and "request_id" in record) else Effect
+        )
+        return {**members, "record": read(kind, record)}
+
 
 @dataclass(frozen=True, slots=True)
 class Event(Record):
@@ -109,5 +126,5 @@ class Event(Record):
         """The record of a row of `events.get`."""
         _EVENTS.check(row)
         seq, recorded_at, controller, key, type, _ = row
-        payload = _EVENTS.json(row, "payload_json")
+        payload = _EVENTS.json_object(row, "payload_json")
         return cls(seq, recorded_at, controller, key, type, payload)

@@ -12,11 +12,13 @@ _CLAIMS = Columns(
     "queue",
     "controller resource_key claim_token version consecutive_errors claim_expires_at fence",
     key="controller resource_key",
+    integers="version consecutive_errors claim_expires_at fence",
 )
 _ITEMS = Columns(
     "queue",
     "controller resource_key available_at consecutive_errors claim_expires_at",
     key="controller resource_key",
+    integers="available_at consecutive_errors claim_expires_at",
 )
 
 

@@ -7,21 +7,22 @@ kept in `extra` and written back as they were.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from ..engine.protocol import Row
 from ..errors import InvalidArgumentError
-from ..validation import integer, text
-from .base import Columns, Record, split_members
+from ..shown import shown
+from ..validation import any_text, integer, items as checked_items
+from .base import Columns, Read, Record, read_nested, split_members
 
 COLUMNS = Columns(
     "resources",
     "uid controller resource_key resource_version generation spec_json status_json "
     "deletion_timestamp finalizers_json",
     key="controller resource_key",
+    integers="resource_version generation",
 )
-_Open = TypeVar("_Open", bound="OpenRecord")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +33,19 @@ class OpenRecord(Record):
 
     extra: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.extra, dict):
+            raise InvalidArgumentError(f"{type(self).__name__}: extra is no dict")
+        for name in self._stored_names.values():
+            if name in self.extra:
+                raise InvalidArgumentError(
+                    f"{type(self).__name__}: extra has {name}, which is a member of its own"
+                )
+
     def to_dict(self) -> dict[str, Any]:
         """The record as plain JSON values; unknown members stand beside the known."""
         plain = super(OpenRecord, self).to_dict()
-        plain.update(plain.pop("extra"))
-        return plain
+        return {**plain.pop("extra"), **plain}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -49,7 +58,7 @@ class OpenRecord(Record):
                 raise InvalidArgumentError(
                     f"{cls.__name__}: {name} is the stored name; use the snake_case one"
                 )
-        return cls(**members, extra=others)
+        return cls(**cls._with_nested(members, read_nested), extra=others)
 
     def to_stored(self) -> dict[str, Any]:
         """The camelCase form that the file holds."""
@@ -66,11 +75,12 @@ def _stored(value: Any) -> Any:
     if isinstance(value, OpenRecord):
         return value.to_stored()
     if isinstance(value, tuple):
-        return [_stored(item) for item in value]
+        # One level: deeper down are the caller's own values, however deep.
+        return [item.to_stored() if isinstance(item, OpenRecord) else item for item in value]
     return value
 
 
-def _from_stored(cls: type[_Open], stored: Any) -> _Open:
+def _from_stored(cls: type[Any], stored: Any) -> Any:
     if not isinstance(stored, dict):
         raise InvalidArgumentError(f"{cls.__name__}: expected an object")
     rest = dict(stored)
@@ -80,7 +90,7 @@ def _from_stored(cls: type[_Open], stored: Any) -> _Open:
         if stored_name in rest
     }
     known, _ = split_members(cls, members)
-    return cls(**known, extra=rest)
+    return cls(**cls._with_nested(known, _from_stored), extra=rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +115,16 @@ class Condition(OpenRecord):
     message: str | None = None
 
     def __post_init__(self) -> None:
-        text(self.type, "condition.type")
-        text(self.reason, "condition.reason")
-        text(self.last_transition_time, "condition.last_transition_time")
+        OpenRecord.__post_init__(self)
+        any_text(self.type, "condition.type")
+        any_text(self.reason, "condition.reason")
+        any_text(self.last_transition_time, "condition.last_transition_time")
         integer(self.observed_generation, "condition.observed_generation")
         if self.message is not None:
-            text(self.message, "condition.message")
+            any_text(self.message, "condition.message")
         if type(self.status) is not bool and self.status != "unknown":
             raise InvalidArgumentError(
-                f"condition.status: {self.status!r:.60} is neither a bool nor 'unknown'"
+                f"condition.status: {shown(self.status)} is neither a bool nor 'unknown'"
             )
 
 
@@ -135,11 +146,12 @@ class WorkflowRunStatus(OpenRecord):
     run_id: str | None = None
 
     def __post_init__(self) -> None:
-        text(self.request_id, "workflow_run.request_id")
-        text(self.state, "workflow_run.state")
+        OpenRecord.__post_init__(self)
+        any_text(self.request_id, "workflow_run.request_id")
+        any_text(self.state, "workflow_run.state")
         integer(self.attempt, "workflow_run.attempt")
         if self.run_id is not None:
-            text(self.run_id, "workflow_run.run_id")
+            any_text(self.run_id, "workflow_run.run_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,34 +172,41 @@ class ResourceStatus(OpenRecord):
     workflow_run: WorkflowRunStatus | None = None
 
     def __post_init__(self) -> None:
+        OpenRecord.__post_init__(self)
         integer(self.observed_generation, "status.observed_generation")
+        object.__setattr__(self, "conditions", _listed(self.conditions))
+        for condition in self.conditions:
+            _expect(Condition, condition, "status.conditions")
+        if self.workflow_run is not None:
+            _expect(WorkflowRunStatus, self.workflow_run, "status.workflow_run")
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ResourceStatus:
-        """The record of such a dict; unknown members go to `extra`."""
-        status = super(ResourceStatus, cls).from_dict(data)
-        return status._with_members(Condition.from_dict, WorkflowRunStatus.from_dict)
-
-    @classmethod
-    def from_stored(cls, stored: Any) -> ResourceStatus:
+    def from_stored(cls, stored: Any) -> Self:
         """The record of the stored form; InvalidArgumentError where it can't be read."""
-        status = _from_stored(cls, stored)
-        return status._with_members(
-            lambda item: _from_stored(Condition, item),
-            lambda item: _from_stored(WorkflowRunStatus, item),
-        )
+        status: Self = _from_stored(cls, stored)
+        return status
 
-    def _with_members(self, condition: Any, workflow_run: Any) -> ResourceStatus:
-        given: Any = self.conditions
-        run: Any = self.workflow_run
-        if not isinstance(given, (list, tuple)):
-            raise InvalidArgumentError("status.conditions: expected a list")
-        conditions = tuple(
-            item if isinstance(item, Condition) else condition(item) for item in given
+    @classmethod
+    def _with_nested(cls, members: dict[str, Any], read: Read) -> dict[str, Any]:
+        conditions = tuple(read(Condition, item) for item in _listed(members.get("conditions", ())))
+        run = members.get("workflow_run")
+        if run is not None:
+            run = read(WorkflowRunStatus, run)
+        return {**members, "conditions": conditions, "workflow_run": run}
+
+
+def _listed(conditions: Any) -> tuple[Any, ...]:
+    if not isinstance(conditions, (list, tuple)):
+        raise InvalidArgumentError("status.conditions: expected a list")
+    return tuple(conditions)
+
+
+def _expect(kind: type[Record], value: Any, argument: str) -> None:
+    if not isinstance(value, kind):
+        raise InvalidArgumentError(
+            f"{argument}: expected a {kind.__name__}, not {type(value).__name__}; "
+            f"{kind.__name__}.from_dict makes one of a dict"
         )
-        if run is not None and not isinstance(run, WorkflowRunStatus):
-            run = workflow_run(run)
-        return replace(self, conditions=conditions, workflow_run=run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +226,10 @@ class ResourceMetadata(Record):
     finalizers: tuple[str, ...]
     deletion_timestamp: str | None = None
 
+    @classmethod
+    def _with_nested(cls, members: dict[str, Any], _read: Read) -> dict[str, Any]:
+        return {**members, "finalizers": tuple(checked_items(members["finalizers"], "finalizers"))}
+
 
 @dataclass(frozen=True, slots=True)
 class Resource(Record):
@@ -215,6 +238,11 @@ class Resource(Record):
     metadata: ResourceMetadata
     spec: Any
     status: ResourceStatus
+
+    @classmethod
+    def _with_nested(cls, members: dict[str, Any], read: Read) -> dict[str, Any]:
+        metadata = read(ResourceMetadata, members["metadata"])
+        return {**members, "metadata": metadata, "status": read(ResourceStatus, members["status"])}
 
     @classmethod
     def from_row(cls, row: Row) -> Resource:

@@ -13,11 +13,13 @@ _RUNS = Columns(
     "run_id workflow_ref workflow_path input_json status runner_id claim_token claim_expires_at "
     "affinity_runner_id parent_run_id created_at updated_at fence rowid",
     key="run_id",
+    integers="claim_expires_at fence rowid",
 )
 _FEED = Columns(
     "run_events",
     "seq recorded_at run_id workflow_ref type runner_id payload_json",
     key="seq",
+    integers="seq",
 )
 
 
@@ -83,5 +85,5 @@ class RunEvent(Record):
         """The record of a row of `feed.after`."""
         _FEED.check(row)
         seq, recorded_at, run_id, workflow_ref, type, runner_id, _ = row
-        payload = _FEED.json(row, "payload_json")
+        payload = _FEED.json_object(row, "payload_json")
         return cls(seq, recorded_at, run_id, workflow_ref, type, runner_id, payload)

@@ -3,7 +3,7 @@
 -- name: tables
 SELECT name
 FROM sqlite_schema
-WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
   AND name NOT LIKE 'fencepost\_%' ESCAPE '\';
 
 -- name: columns
@@ -22,8 +22,8 @@ SELECT type, name, sql FROM sqlite_schema
 WHERE name LIKE 'fencepost\_%' ESCAPE '\' AND type IN ('table', 'index', 'trigger');
 
 -- name: foreign_tables
--- Tables in a file without our schema table: somebody else's database.
+-- Tables and views in a file without our schema table: somebody else's database.
 SELECT name
 FROM sqlite_schema
-WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
   AND NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_info');

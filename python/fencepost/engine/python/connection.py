@@ -10,9 +10,9 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from ...clock import MIN_TIME_MS, iso_from_ms, system_clock
@@ -20,6 +20,7 @@ from ...errors import FencepostError, refusal, sqlite_failure
 from ...statements import script, statement
 from ..protocol import MAX_TIME_MS, Clock, Row, Value
 
+_Result = TypeVar("_Result")
 _SQLITE_ERROR = 1
 _SQLITE_BUSY = 5
 _WAL_RETRY_SECONDS = 0.001
@@ -118,16 +119,19 @@ class Connection:
         return self._connection().execute(statement(name), params or {})
 
     def _rows(self, name: str, params: Mapping[str, Value]) -> list[Row]:
+        return self._decoding(lambda: self._execute(name, params).fetchall())
+
+    def _decoding(self, read: Callable[[], _Result]) -> _Result:
+        """What `read` gives; text that is no UTF-8, which another hand wrote, as bytes."""
         try:
-            return self._execute(name, params).fetchall()
+            return read()
         except sqlite3.OperationalError as error:
             if _code(error) != _SQLITE_ERROR:
                 raise
-        # Text that is no UTF-8, which only a foreign hand can have written: give bytes.
         connection = self._connection()
         connection.text_factory = _text_or_bytes
         try:
-            return self._execute(name, params).fetchall()
+            return read()
         finally:
             connection.text_factory = str
 

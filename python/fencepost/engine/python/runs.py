@@ -9,7 +9,7 @@ from ...errors import FencepostError, refusal
 from ..protocol import EXPIRED_SOME, NewRun, Row, Value
 from .connection import Connection
 
-_Candidate: TypeAlias = "tuple[str, int, str]"
+_Candidate: TypeAlias = "tuple[tuple[bool, str], int, str]"
 
 
 class Runs(Connection):
@@ -194,17 +194,20 @@ class Runs(Connection):
     def _first_of(
         self, name: str, where: dict[str, Value], excluded: Collection[str]
     ) -> _Candidate | None:
-        cursor = self._execute(name, where)
-        try:
-            return next((_candidate(row) for row in cursor if row[0] not in excluded), None)
-        finally:
-            # An open cursor would keep its read mark past the commit.
-            cursor.close()
+        def first() -> _Candidate | None:
+            cursor = self._execute(name, where)
+            try:
+                return next((_candidate(row) for row in cursor if row[0] not in excluded), None)
+            finally:
+                # An open cursor would keep its read mark past the commit.
+                cursor.close()
+
+        return self._decoding(first)
 
 
 def _candidate(row: Row) -> _Candidate:
-    """(created_at, rowid, run_id): compares in claim order."""
-    return row[1], row[2], row[0]
+    """(created_at, rowid, run_id), the first as SQLite orders it: compares in claim order."""
+    return (type(row[1]) is bytes, row[1]), row[2], row[0]
 
 
 def _claim(claim: tuple[str, str]) -> dict[str, Value]:

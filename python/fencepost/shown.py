@@ -1,0 +1,20 @@
+"""Values as messages show them: short, and without running code of the value's own."""
+
+from __future__ import annotations
+
+_MOST = 60
+
+
+def shown(value: object) -> str:
+    """A plain value as Python writes it, cut to a few words; of any other value its type.
+
+    `repr` would run the caller's code, and refuses integers of many thousand digits.
+    """
+    kind = type(value)
+    if isinstance(value, str) and kind is str:
+        return repr(value[:_MOST])
+    if isinstance(value, int) and kind is int:
+        return repr(value) if abs(value) < 10**20 else "a number of many digits"
+    if value is None or kind is bool or kind is float:
+        return repr(value)
+    return f"a value of the type {kind.__name__}"
