@@ -3,6 +3,11 @@
 //!
 //! `cargo run --release --example overhead [rounds]`
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "there are as many times as operations"
+)]
+
 use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};

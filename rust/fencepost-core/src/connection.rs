@@ -277,7 +277,29 @@ fn immutable_uri(path: &OsStr) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::named_params;
+    use tempfile::TempDir;
+
     use super::*;
+    use crate::clock::SystemClock;
+    use crate::statements::FEED;
+
+    const SET_WATERMARK: &str = named(FEED, "set_watermark");
+
+    fn store() -> (Store, TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        std::fs::File::create_new(&path).unwrap();
+        let options = Options {
+            read_only: false,
+            immutable: false,
+            synchronous: Synchronous::Off,
+            busy_timeout: Duration::from_secs(1),
+        };
+        let store = Store::open(&path, options, Box::new(SystemClock)).unwrap();
+        store.create_schema().unwrap();
+        (store, folder)
+    }
 
     #[test]
     fn escapes_what_a_uri_would_read() {
@@ -285,5 +307,38 @@ mod tests {
             immutable_uri(OsStr::new("/a b/50%?#ä.db")),
             PathBuf::from("file:///a%20b/50%25%3F%23%C3%A4.db?immutable=1"),
         );
+    }
+
+    #[test]
+    fn a_panic_is_an_error_and_rolls_back() {
+        let (store, _folder) = store();
+        let outcome: Result<()> = store.write(|session| {
+            let params = named_params! { ":session_id": "s", ":seq": 1, ":updated_at": "" };
+            session.execute(SET_WATERMARK, params)?;
+            panic!("a defect");
+        });
+        assert!(matches!(outcome, Err(Error::Internal(text)) if text == "a defect"));
+        let rows = store.read("dump.session_watermarks", &[]).unwrap();
+        assert!(rows.is_empty());
+        store.set_watermark("s", 1, None).unwrap();
+    }
+
+    #[test]
+    fn a_transaction_that_was_left_open_does_not_join_the_next() {
+        let (store, _folder) = store();
+        store
+            .session(|session| session.execute(BEGIN, &[]))
+            .unwrap();
+        store.set_watermark("s", 1, None).unwrap();
+    }
+
+    #[test]
+    fn another_process_is_refused_and_closes_nothing() {
+        let (mut store, _folder) = store();
+        store.process += 1;
+        let outcome = store.set_watermark("s", 1, None);
+        assert!(matches!(outcome, Err(Error::Refused(refusal)) if refusal.code == "forked"));
+        store.close().unwrap();
+        assert!(store.connection.get_mut().unwrap().is_some());
     }
 }

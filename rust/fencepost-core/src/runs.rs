@@ -1,27 +1,23 @@
 //! The run queue: claiming, renewing and ending runs.
 
-use std::cmp::Ordering;
+mod order;
+
 use std::collections::HashSet;
 
 use rusqlite::named_params;
 
+use self::order::Search;
 use crate::connection::Store;
 use crate::error::{Error, Refusal, Result};
-use crate::queue::EXPIRED_LIMIT;
-use crate::session::{Params, Session};
+use crate::session::Session;
 use crate::statements::{RUNS, named};
 use crate::time::{iso, lease_end};
-use crate::value::{Row, Value};
+use crate::value::Row;
 
 const GET: &str = named(RUNS, "get");
 const EXISTS: &str = named(RUNS, "exists");
 const CONTINUATION: &str = named(RUNS, "continuation");
 const INSERT: &str = named(RUNS, "insert");
-const PARKED: &str = named(RUNS, "parked");
-const PARKED_AFFINE: &str = named(RUNS, "parked_affine");
-const EXPIRED_SOME: &str = named(RUNS, "expired_some");
-const EXPIRED: &str = named(RUNS, "expired");
-const EXPIRED_AFFINE: &str = named(RUNS, "expired_affine");
 const CLAIM: &str = named(RUNS, "claim");
 const RENEW: &str = named(RUNS, "renew");
 const VERIFY: &str = named(RUNS, "verify");
@@ -65,21 +61,6 @@ pub enum Source {
     Unchanged,
     /// The run got the source, and is claimed.
     Claimed,
-}
-
-/// A run that may be claimed, in claim order.
-struct Candidate {
-    run_id: Value,
-    created_at: Value,
-    rowid: Value,
-}
-
-impl Candidate {
-    fn order(&self, other: &Self) -> Ordering {
-        self.created_at
-            .order(&other.created_at)
-            .then_with(|| self.rowid.order(&other.rowid))
-    }
 }
 
 /// The claim that a source repair wants.
@@ -132,9 +113,15 @@ impl Store {
             let now = session.now(now)?;
             let claim_expires_at = lease_end(now, lease_ms)?;
             let updated_at = iso(now);
+            let search = Search {
+                session,
+                runner_id,
+                now,
+                excluded: &excluded,
+            };
             let mut claims = Vec::new();
             for claim_token in claim_tokens {
-                let Some(run_id) = first_claimable(session, runner_id, now, &excluded)? else {
+                let Some(run_id) = search.first_claimable()? else {
                     break;
                 };
                 session.execute(
@@ -312,67 +299,4 @@ fn insert(session: &Session<'_>, run: &NewRun, now: i64, created_at: &str) -> Re
         },
     )?;
     session.one(GET, named_params! { ":run_id": run.run_id })
-}
-
-/// The run to claim next: affinity to the runner first, then age, then insertion.
-fn first_claimable(
-    session: &Session<'_>,
-    runner_id: &str,
-    now: i64,
-    excluded: &HashSet<&str>,
-) -> Result<Option<Value>> {
-    let some = session.all(
-        EXPIRED_SOME,
-        named_params! { ":now": now, ":limit": EXPIRED_LIMIT + 1 },
-    )?;
-    let few = (some.len() <= usize::from(EXPIRED_LIMIT)).then_some(some);
-    let first = |parked: Option<Candidate>, walk: &str, params: Params<'_>, affine: bool| {
-        let expired = match &few {
-            None => first_of(session, walk, params, excluded)?,
-            Some(rows) => rows
-                .iter()
-                .filter(|row| !affine || row.get(3).and_then(Value::as_text) == Some(runner_id))
-                .filter(|row| !is_excluded(row, excluded))
-                .filter_map(candidate)
-                .min_by(Candidate::order),
-        };
-        Ok::<_, Error>(parked.into_iter().chain(expired).min_by(Candidate::order))
-    };
-    let runner = named_params! { ":runner_id": runner_id };
-    let parked = first_of(session, PARKED_AFFINE, runner, excluded)?;
-    let walk = named_params! { ":runner_id": runner_id, ":now": now };
-    let mut found = first(parked, EXPIRED_AFFINE, walk, true)?;
-    if found.is_none() {
-        let parked = first_of(session, PARKED, &[], excluded)?;
-        found = first(parked, EXPIRED, named_params! { ":now": now }, false)?;
-    }
-    Ok(found.map(|candidate| candidate.run_id))
-}
-
-/// The first row of a walk in claim order that is not excluded.
-fn first_of(
-    session: &Session<'_>,
-    sql: &str,
-    params: Params<'_>,
-    excluded: &HashSet<&str>,
-) -> Result<Option<Candidate>> {
-    let row = session.find(sql, params, |row| !is_excluded(row, excluded))?;
-    Ok(row.as_ref().and_then(candidate))
-}
-
-fn is_excluded(row: &Row, excluded: &HashSet<&str>) -> bool {
-    row.first()
-        .and_then(Value::as_text)
-        .is_some_and(|run_id| excluded.contains(run_id))
-}
-
-fn candidate(row: &Row) -> Option<Candidate> {
-    match row.as_slice() {
-        [run_id, created_at, rowid, ..] => Some(Candidate {
-            run_id: run_id.clone(),
-            created_at: created_at.clone(),
-            rowid: rowid.clone(),
-        }),
-        _ => None,
-    }
 }

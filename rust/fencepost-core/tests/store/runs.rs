@@ -1,0 +1,203 @@
+use super::*;
+
+use fencepost_core::{NewRun, Refusal, Source, SourceClaim};
+
+fn run(run_id: &str, lease_ms: i64) -> NewRun {
+    NewRun {
+        run_id: run_id.into(),
+        workflow_name: "workflow".into(),
+        workflow_source_ref: "source".into(),
+        input_json: "{}".into(),
+        runner_id: "A".into(),
+        claim_token: "token".into(),
+        lease_ms,
+        affinity_runner_id: None,
+        parent_run_id: None,
+    }
+}
+
+fn claim(run_id: &str) -> (String, String) {
+    (run_id.into(), "token".into())
+}
+
+impl Fixture {
+    fn add(&self, run_id: &str, now: i64) {
+        let added = self.enqueue_runs(&[run(run_id, 1000)], Some(now)).unwrap();
+        assert!(added[0].is_ok(), "{added:?}");
+    }
+
+    fn add_parked(&self, run_id: &str, now: i64) {
+        self.add(run_id, now);
+        assert!(self.park_run(run_id, "token", Some(now)).unwrap());
+    }
+
+    fn claim_ids(&self, runner_id: &str, excluded: &[&str], now: i64) -> Vec<String> {
+        self.claim_runs(
+            runner_id,
+            &owned(&["x", "y"]),
+            1000,
+            &owned(excluded),
+            Some(now),
+        )
+        .unwrap()
+        .iter()
+        .map(|row| row[0].as_text().unwrap().to_owned())
+        .collect()
+    }
+}
+
+#[test]
+fn a_batch_refuses_in_place_and_keeps_the_rest() {
+    let fixture = Fixture::new();
+    let continuation = NewRun {
+        parent_run_id: Some("a".into()),
+        ..run("b", 1000)
+    };
+    let second = NewRun {
+        run_id: "c".into(),
+        ..continuation.clone()
+    };
+    let runs = [
+        run("a", 1000),
+        run("a", 1000),
+        continuation,
+        second,
+        run("d", i64::MAX),
+    ];
+    let results = fixture.enqueue_runs(&runs, Some(NOW)).unwrap();
+    assert!(results[0].is_ok() && results[2].is_ok());
+    assert_eq!(results[1], Err(Refusal::new("run_exists", text(&["a"]))));
+    assert_eq!(
+        results[3],
+        Err(Refusal::new("continuation_exists", text(&["a", "b"])))
+    );
+    let lease = [Value::Integer(i64::MAX)];
+    assert_eq!(results[4], Err(Refusal::new("lease_out_of_range", lease)));
+    let fences: Vec<_> = fixture
+        .rows("dump.workflow_run_queue", &[])
+        .iter()
+        .map(|row| row[0].clone())
+        .collect();
+    assert_eq!(fences, text(&["a", "b"]));
+}
+
+#[test]
+fn affinity_goes_first_then_age_then_insertion() {
+    let fixture = Fixture::new();
+    fixture.add_parked("young", NOW + 1);
+    fixture.add_parked("old", NOW);
+    fixture.add_parked("old-too", NOW);
+    fixture.behind_its_back(
+        "UPDATE workflow_run_queue SET affinity_runner_id = 'B' WHERE run_id = 'young'",
+    );
+    assert_eq!(fixture.claim_ids("B", &[], NOW + 2), ["young", "old"]);
+    assert_eq!(
+        fixture.claim_ids("B", &["old-too"], NOW + 2),
+        Vec::<String>::new()
+    );
+    assert_eq!(fixture.claim_ids("C", &["young"], NOW + 2), ["old-too"]);
+}
+
+#[test]
+fn expired_claims_are_claimed_in_their_order_however_many_there_are() {
+    for count in [3, 70] {
+        let fixture = Fixture::new();
+        for at in 0..count {
+            fixture.add(&format!("run-{at}"), NOW + at);
+        }
+        fixture.add_parked("parked", NOW + 1);
+        // The first expires last: age decides, not the expiry.
+        assert_eq!(
+            fixture
+                .renew_runs(&[claim("run-0")], 1500, Some(NOW + 1))
+                .unwrap(),
+            [true]
+        );
+        assert_eq!(fixture.claim_ids("A", &[], NOW + 1500), ["run-1", "parked"]);
+        assert_eq!(fixture.claim_ids("A", &["run-2"], NOW + 1501)[0], "run-0");
+        assert_eq!(fixture.claim_ids("Z", &[], NOW + 1501)[0], "run-2");
+    }
+}
+
+#[test]
+fn a_claim_is_live_until_its_expiry_and_renewed_only_while_it_is() {
+    let fixture = Fixture::new();
+    fixture.add("r", NOW);
+    assert!(fixture.verify_run("r", "token", Some(NOW + 999)).unwrap());
+    assert!(!fixture.verify_run("r", "token", Some(NOW + 1000)).unwrap());
+    assert!(!fixture.verify_run("r", "other", Some(NOW)).unwrap());
+    let claims = [claim("r"), claim("nothing")];
+    assert_eq!(
+        fixture.renew_runs(&claims, 5, Some(NOW + 999)).unwrap(),
+        [true, false]
+    );
+    assert_eq!(
+        fixture.renew_runs(&claims, 5, Some(NOW + 1004)).unwrap(),
+        [false, false]
+    );
+    // Completing takes the token alone.
+    assert_eq!(
+        fixture.complete_runs(&claims, Some(NOW + 9999)).unwrap(),
+        [true, false]
+    );
+    assert_eq!(
+        fixture.complete_runs(&claims, Some(NOW)).unwrap(),
+        [false, false]
+    );
+}
+
+#[test]
+fn a_fence_grows_with_every_claim_and_survives_a_deletion() {
+    let fixture = Fixture::new();
+    let fence = || fixture.rows("runs.get", &[("run_id", Value::from("r"))])[0][12].clone();
+    fixture.add("r", NOW);
+    assert_eq!(fence(), Value::Integer(1));
+    assert!(fixture.park_run("r", "token", Some(NOW)).unwrap());
+    assert_eq!(fence(), Value::Null);
+    assert_eq!(fixture.claim_ids("A", &[], NOW), ["r"]);
+    assert_eq!(fence(), Value::Integer(2));
+    assert!(fixture.delete_run("r", "x").unwrap());
+    assert!(!fixture.delete_run("r", "x").unwrap());
+    fixture.add("r", NOW);
+    assert_eq!(fence(), Value::Integer(3));
+}
+
+#[test]
+fn a_lease_past_the_last_year_is_refused() {
+    let fixture = Fixture::new();
+    fixture.add_parked("r", NOW);
+    let tokens = owned(&["x"]);
+    let outcome = fixture.claim_runs("A", &tokens, i64::MAX, &[], Some(NOW));
+    assert_eq!(
+        refused(outcome),
+        ("lease_out_of_range", vec![Value::Integer(i64::MAX)])
+    );
+    assert_eq!(fixture.claim_ids("A", &[], NOW), ["r"]);
+}
+
+#[test]
+fn a_source_is_repaired_where_the_run_is_claimable() {
+    let fixture = Fixture::new();
+    fixture.add_parked("r", NOW);
+    let wanted = |source| SourceClaim {
+        run_id: "r",
+        workflow_name: "workflow",
+        workflow_source_ref: source,
+        runner_id: "B",
+        claim_token: "repair",
+        lease_ms: 1000,
+    };
+    let repair = |source, now| fixture.repair_source(&wanted(source), Some(now)).unwrap();
+    assert_eq!(repair("source", NOW), Some(Source::Unchanged));
+    assert_eq!(repair("new", NOW), Some(Source::Claimed));
+    assert_eq!(repair("newer", NOW + 1), Some(Source::Claimed));
+    let other = SourceClaim {
+        claim_token: "other",
+        ..wanted("newest")
+    };
+    assert_eq!(fixture.repair_source(&other, Some(NOW + 2)).unwrap(), None);
+    let legacy = |old, now| fixture.claim_legacy_source(&other, old, Some(now)).unwrap();
+    assert!(!legacy("newer", NOW + 2));
+    assert!(!legacy("unknown", NOW + 2000));
+    assert!(legacy("newer", NOW + 2000));
+}
