@@ -1,0 +1,75 @@
+"""Fixtures: every behaviour test gets each engine in turn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support import ENGINES, SetClock, absence, describe
+
+import fencepost
+
+OpenStore = Callable[..., fencepost.Store]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The SQLite of the interpreter is what it is; the header shows its version.
+    config.addinivalue_line("filterwarnings", "ignore::fencepost.SQLiteVersionWarning")
+
+
+def pytest_report_header() -> str:
+    return f"engines: {', '.join(describe(engine) for engine in ENGINES)}"
+
+
+def require(engine: str) -> str:
+    """The engine; without it the test is skipped, or fails where the engine is demanded."""
+    missing = absence(engine)
+    if missing is not None:
+        if os.environ.get("FENCEPOST_REQUIRE_NATIVE") == "1":
+            pytest.fail(f"{engine}: {missing}, and FENCEPOST_REQUIRE_NATIVE=1 demands it")
+        pytest.skip(f"{engine}: {missing}")
+    return engine
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    return require(request.param)
+
+
+@pytest.fixture
+def both_engines() -> tuple[str, ...]:
+    """For tests that compare the engines, each on a file of its own."""
+    return tuple(require(engine) for engine in ENGINES)
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "store.sqlite")
+
+
+@pytest.fixture
+def open_store(engine: str, path: str, clock: SetClock) -> Iterator[OpenStore]:
+    """Opens stores (by default the test's one) with the engine; closes what is left open."""
+    opened: list[fencepost.Store] = []
+
+    def open_one(where: str | Path | None = None, **options: Any) -> fencepost.Store:
+        given = {"engine": engine, "synchronous": "off", "clock": clock, **options}
+        opened.append(fencepost.open(path if where is None else where, **given))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: OpenStore) -> fencepost.Store:
+    return open_store()
