@@ -67,6 +67,7 @@ pub struct Store {
     process: u32,
     clock: Box<dyn Clock>,
     busy_timeout: Duration,
+    read_only: bool,
 }
 
 /// The version of the SQLite library that is built in.
@@ -101,6 +102,7 @@ impl Store {
             process: process::id(),
             clock,
             busy_timeout,
+            read_only: options.read_only,
         })
     }
 
@@ -142,8 +144,7 @@ impl Store {
     ///
     /// In somebody else's database nothing is created; the names of its tables come back.
     pub fn create_schema(&self) -> Result<Vec<String>> {
-        self.session(|session| {
-            session.execute(BEGIN, &[])?;
+        self.write(|session| {
             let foreign: Vec<String> = session
                 .all(FOREIGN_TABLES, &[])?
                 .iter()
@@ -157,9 +158,6 @@ impl Store {
             if foreign.is_empty() {
                 session.connection.execute_batch(SCHEMA)?;
                 session.connection.execute_batch(ADDITIONS)?;
-                session.execute(COMMIT, &[])?;
-            } else {
-                session.execute(ROLLBACK, &[])?;
             }
             Ok(foreign)
         })
@@ -175,6 +173,9 @@ impl Store {
     /// One write transaction: all of `work` is committed, or nothing.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
         self.session(|session| {
+            if self.read_only {
+                return Err(Error::ReadOnly);
+            }
             session.execute(BEGIN, &[])?;
             let done = work(session)?;
             session.execute(COMMIT, &[])?;

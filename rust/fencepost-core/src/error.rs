@@ -42,6 +42,8 @@ pub enum Error {
     },
     /// The caller's clock failed with this.
     Clock(ClockError),
+    /// The store was opened only for reading.
+    ReadOnly,
     /// A defect of fencepost itself.
     Internal(String),
 }
@@ -59,6 +61,7 @@ impl fmt::Display for Error {
             Self::Refused(refusal) => write!(out, "{} {:?}", refusal.code, refusal.subject),
             Self::Sqlite { code, detail } => write!(out, "SQLite code {code}: {detail}"),
             Self::Clock(error) => write!(out, "the clock failed: {error}"),
+            Self::ReadOnly => write!(out, "the store is read-only"),
             Self::Internal(text) => write!(out, "a defect: {text}"),
         }
     }
