@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -19,11 +20,12 @@ from ...clock import MIN_TIME_MS, iso_from_ms, system_clock
 from ...errors import FencepostError, refusal, sqlite_failure
 from ...statements import script, statement
 from ..protocol import MAX_TIME_MS, Clock, Row, Value
+from .turns import Turns
 
 _Result = TypeVar("_Result")
 _SQLITE_ERROR = 1
 _SQLITE_BUSY = 5
-_WAL_RETRY_SECONDS = 0.001
+_RETRY_SECONDS = 0.001
 
 
 class Connection:
@@ -44,6 +46,7 @@ class Connection:
         self._clock = system_clock if clock is None else clock
         self._busy_timeout_ms = busy_timeout_ms
         self._pid = os.getpid()
+        self._turns = Turns(path, busy_timeout_ms)
         # Re-entrant only to notice a call from inside a call (a signal handler, a clock).
         self._lock = threading.RLock()
         self._inside = False
@@ -54,15 +57,15 @@ class Connection:
             self._sqlite = sqlite3.connect(
                 uri,
                 uri=True,
-                timeout=busy_timeout_ms / 1000,
+                timeout=0,
                 isolation_level=None,
                 check_same_thread=False,
                 cached_statements=256,
             )
-            self._execute("connection.foreign_keys_on")
-            self._execute(f"connection.synchronous_{synchronous}")
-            if read_only:
-                self._execute("connection.query_only")
+            settings = ["foreign_keys_on", f"synchronous_{synchronous}"]
+            settings += ["query_only"] if read_only else []
+            for setting in settings:
+                self._patiently(partial(self._execute, f"connection.{setting}"))
         except sqlite3.Error as error:
             if self._sqlite is not None:
                 self._sqlite.close()
@@ -82,18 +85,8 @@ class Connection:
 
     def use_wal(self) -> None:
         """Switch the file to WAL, trying again within the busy timeout."""
-        deadline = time.monotonic() + self._busy_timeout_ms / 1000
         with self._inside_call():
-            while True:
-                try:
-                    self._execute("connection.use_wal")
-                except sqlite3.Error as error:
-                    busy = _code(error) & 0xFF == _SQLITE_BUSY
-                    if not busy or time.monotonic() >= deadline:
-                        raise self._failure(error) from error
-                    time.sleep(_WAL_RETRY_SECONDS)
-                else:
-                    return
+            self._patiently(lambda: self._execute("connection.use_wal"))
 
     def create_schema(self) -> list[str]:
         """Create what is missing of the schema, unless the file is somebody else's."""
@@ -108,7 +101,7 @@ class Connection:
     def read(self, statement: str, params: Mapping[str, Value]) -> list[Row]:
         """All rows of one named read statement, values as stored."""
         with self._inside_call():
-            return self._rows(statement, params)
+            return self._patiently(lambda: self._rows(statement, params))
 
     def _connection(self) -> sqlite3.Connection:
         if self._sqlite is None:
@@ -134,6 +127,30 @@ class Connection:
             return read()
         finally:
             connection.text_factory = str
+
+    def _patiently(self, call: Callable[[], _Result]) -> _Result:
+        """What `call` gives, tried again within the busy timeout.
+
+        For what waits for nobody's turn: the switch to WAL, and a read while another
+        process recovers the log.
+        """
+        deadline = time.monotonic() + self._busy_timeout_ms / 1000
+        while True:
+            try:
+                return call()
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or time.monotonic() >= deadline:
+                    raise
+            time.sleep(_RETRY_SECONDS)
+
+    def _try_begin(self) -> bool:
+        try:
+            self._execute("connection.begin")
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+            return False
+        return True
 
     def _row(self, name: str, params: Mapping[str, Value]) -> Row | None:
         rows = self._rows(name, params)
@@ -213,7 +230,8 @@ class _Transaction(_Call):
         try:
             if self._owner._read_only:
                 raise refusal("read_only", self._owner._path)
-            self._owner._execute("connection.begin")
+            if not self._owner._turns.take(self._owner._try_begin):
+                raise sqlite_failure(_SQLITE_BUSY, self._owner._path)
         except BaseException as error:
             super().__exit__(type(error), error, None)
             raise
@@ -244,6 +262,10 @@ class _Transaction(_Call):
 
 def _code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", _SQLITE_ERROR))
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return _code(error) & 0xFF == _SQLITE_BUSY
 
 
 def _text_or_bytes(data: bytes) -> Any:

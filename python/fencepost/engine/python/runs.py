@@ -74,7 +74,7 @@ class Runs(Connection):
     def verify_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
         with self._inside_call():
             values = {**_claim((run_id, claim_token)), "now": self._now(now)}
-            return self._row("runs.verify", values) is not None
+            return self._patiently(lambda: self._row("runs.verify", values)) is not None
 
     def park_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
         with self._transaction():

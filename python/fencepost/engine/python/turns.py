@@ -1,0 +1,82 @@
+"""Taking turns at the write lock, across processes, without starving anybody.
+
+SQLite's own busy handler sleeps longer the longer it has waited, so that old waiters
+lose to new ones. Here a process that finds the lock taken joins a line (`rendezvous`).
+Whoever has had its turn and finds somebody in the line wakes the first of it and joins
+the end itself. Within its turn a process goes on without looking, which keeps the cost
+of handing over small; how long a turn lasts is argued in `docs/contention.md`.
+
+The line is only a hint. The lock is SQLite's, and everybody in the line also tries it
+now and then: neither a process that dies or is stopped, nor a foreign one that does not
+take part, can delay others by more than SQLite's lock itself does.
+
+Mirrors `rust/fencepost-core/src/turns.rs`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ...rendezvous import Place, folder, names, wake
+
+LEAST_TURN_SECONDS = 0.0025
+LEAST_TURN_CALLS = 8
+SHORT_CALL_SECONDS = 0.00012
+SHORT_TURN_CALLS = 150
+IDLE_SECONDS = 0.05
+FIRST_TICK_SECONDS = 0.001
+OTHER_TICK_SECONDS = 0.05
+
+
+class Turns:
+    """One connection's place among the writers of one file."""
+
+    def __init__(self, path: str, busy_timeout_ms: int) -> None:
+        self._folder = folder(path, "line")
+        self._timeout = busy_timeout_ms / 1000
+        self._began = 0.0
+        self._calls = 0
+
+    def take(self, try_lock: Callable[[], bool]) -> bool:
+        """Take the lock when it is this process's turn; False past the busy timeout.
+
+        `try_lock` takes SQLite's lock if it is free, and says whether it did.
+        """
+        now = time.monotonic()
+        if self._is_over(now - self._began):
+            waiting = names(self._folder)
+            if waiting:
+                self._wake_first(waiting)
+                return self._wait(try_lock, now + self._timeout)
+            self._began, self._calls = now, 0
+        self._calls += 1
+        return try_lock() or self._wait(try_lock, now + self._timeout)
+
+    def _is_over(self, lasted: float) -> bool:
+        """Whether this process has had its turn, or made nothing of it."""
+        if lasted < LEAST_TURN_SECONDS or self._calls < LEAST_TURN_CALLS:
+            return lasted > IDLE_SECONDS
+        return self._calls >= SHORT_TURN_CALLS or lasted > SHORT_CALL_SECONDS * self._calls
+
+    def _wait(self, try_lock: Callable[[], bool], deadline: float) -> bool:
+        place = Place(self._folder)
+        try:
+            while not try_lock():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                waiting = names(self._folder)
+                first = not waiting or waiting[0] >= place.name
+                place.sleep(min(FIRST_TICK_SECONDS if first else OTHER_TICK_SECONDS, left))
+        finally:
+            place.leave()
+            # The next in the line learns that it is the first now.
+            self._wake_first(names(self._folder))
+        self._began, self._calls = time.monotonic(), 1
+        return True
+
+    def _wake_first(self, waiting: list[str]) -> None:
+        for name in waiting:
+            if wake(self._folder, name):
+                return
