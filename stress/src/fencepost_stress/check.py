@@ -1,0 +1,182 @@
+"""From evidence to verdict, offline: reads a run's directory and runs nothing.
+
+Every checker is fed in batches whose time is taken, so that one that crashes or takes
+too long makes its own property unknown and no other.
+"""
+
+from __future__ import annotations
+
+import platform
+import signal
+import sqlite3
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from . import history, plan as plans, timeline, witness
+from .checkers import CHECKERS
+from .checkers.base import Checker, End, Finding, batches
+from .history import Begin, Record, TornHistoryError
+from .operations import Event
+from .plan import Plan
+from .rows import TABLES
+from .run import DATABASE, Ending, load_ending
+from .sometimes import Sometimes
+from .verdict import Property, RunVerdict, decide, property_of, repeat_command, sometimes_of
+from .witness import WitnessError
+
+_NEMESIS = "nemesis"
+
+
+class Judge:
+    """One checker, its time, and what became of it."""
+
+    def __init__(self, make: Callable[[], Checker], budget_seconds: float) -> None:
+        self._checker = make()
+        self._budget = budget_seconds
+        self._failure = ""
+        self.seconds = 0.0
+
+    def feed(self, events: Sequence[Event]) -> None:
+        if not self._failure:
+            self._run(lambda: self._checker.feed(events))
+
+    def finding(self, end: End) -> Finding:
+        found: list[Finding] = []
+        if not self._failure:
+            self._run(lambda: found.append(self._checker.finish(end)))
+        if found and (not self._failure or found[0].verdict == "invalid"):
+            return found[0]
+        return Finding(self._checker.id, self._checker.promise, "unknown", 0, reason=self._failure)
+
+    def _run(self, work: Callable[[], None]) -> None:
+        began = time.perf_counter()
+        try:
+            with _alarm(self._budget - self.seconds):
+                work()
+        except OutOfBudgetError:
+            self._failure = f"the checker ran out of its {self._budget:g} s"
+        except Exception:  # noqa: BLE001 - whatever a checker dies of, its property is unknown
+            last = traceback.format_exc().strip().splitlines()[-1]
+            self._failure = f"the checker crashed: {last}"
+        self.seconds += time.perf_counter() - began
+
+
+class OutOfBudgetError(Exception):
+    """A checker's time is over."""
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Interrupt the block when its time is over, also inside a loop that never ends.
+
+    Where there is no such timer, or outside the main thread, only the harness's user
+    can interrupt it.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(_number: int, _frame: object) -> None:
+        raise OutOfBudgetError
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def check(directory: Path) -> RunVerdict:
+    """Decide a run from its evidence."""
+    began = time.perf_counter()
+    plan = plans.load(directory / "plan.json")
+    ending = load_ending(directory)
+    database = directory / DATABASE
+    problems = list(ending.problems)
+    judges = [Judge(make, plan.checker_budget_seconds) for make in CHECKERS]
+    sometimes = Sometimes()
+    try:
+        sometimes.faults(history.read(directory / "history" / f"{_NEMESIS}.jsonl"))
+        for batch in batches(timeline.join(_histories(directory), witness.read(database))):
+            for judge in judges:
+                judge.feed(batch)
+            sometimes.feed(batch)
+    except (TornHistoryError, WitnessError, sqlite3.DatabaseError) as error:
+        problems.append(f"the evidence can't be read to its end: {error}")
+    end = _end(plan, ending, database, problems)
+    properties = tuple(property_of(judge.finding(end), judge.seconds) for judge in judges)
+    counts = sometimes.finish(plan.lease_ms)
+    reached = sometimes_of(counts, plan.required)
+    verdict, reasons = decide(properties, reached, problems)
+    return RunVerdict(
+        engine=plan.engine,
+        seed=plan.seed,
+        profile=plan.profile,
+        verdict=verdict,
+        reasons=reasons,
+        repeat=repeat_command(plan),
+        directory=str(directory),
+        properties=properties,
+        sometimes=reached,
+        counts=_counts(properties, counts),
+        faults=ending.faults,
+        environment=_environment(directory),
+        run_seconds=ending.duration_seconds,
+        check_seconds=round(time.perf_counter() - began, 3),
+    )
+
+
+def _histories(directory: Path) -> list[tuple[str, Iterable[Record]]]:
+    paths = sorted((directory / "history").glob("worker-*.jsonl"))
+    return [(path.stem, history.read(path)) for path in paths]
+
+
+def _end(plan: Plan, ending: Ending, database: Path, problems: list[str]) -> End:
+    try:
+        broken, foreign = witness.integrity(database)
+    except sqlite3.DatabaseError as error:
+        broken, foreign = [f"the database can't be read: {error}"], []
+    tables = {}
+    if not broken:
+        tables = {name: witness.Table(database, name) for name in TABLES}
+    else:
+        problems.append("the tables at the end were not read: the database is damaged")
+    return End(
+        tables=tables,
+        healed=ending.healed,
+        heal_started=ending.heal_started,
+        integrity=broken,
+        foreign_keys=foreign,
+        wal_peak_bytes=ending.wal_peak_bytes,
+        wal_limit_bytes=plan.wal_limit_bytes,
+        wal_samples=ending.wal_samples,
+    )
+
+
+def _counts(properties: Iterable[Property], counts: dict[str, int]) -> dict[str, int]:
+    commits = next(one.details.get("commits", 0) for one in properties if one.id == "D1")
+    return {"calls": counts.get("calls", 0), "commits": commits}
+
+
+def _environment(directory: Path) -> dict[str, Any]:
+    """Where the run took place, and with which libraries."""
+    engines: dict[str, str | None] = {}
+    for path in sorted((directory / "history").glob("worker-*.jsonl")):
+        first = next(iter(history.read(path)), None)
+        if isinstance(first, Begin):
+            name = str(first.facts["engine"])
+            library = "native_sqlite" if name == "native" else "python_sqlite"
+            engines[name] = first.facts["libraries"][library]
+    return {
+        "sqlite": engines,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }

@@ -1,0 +1,147 @@
+"""What a checker is, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ..operations import Event, Op
+from ..rows import Change, TableRow
+
+Verdict: TypeAlias = Literal["valid", "invalid", "unknown"]
+
+SHOWN = 20
+"""So many violations are kept whole; further ones are counted."""
+
+
+@dataclass(slots=True, frozen=True)
+class Violation:
+    """One broken promise with the shortest window of records that shows it."""
+
+    message: str
+    ops: tuple[Op, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "message": self.message,
+            "calls": [op.describe() for op in self.ops],
+            "commits": [
+                {
+                    "seq": change.seq,
+                    "table": change.table,
+                    "before": change.before and change.before._asdict(),
+                    "after": change.after and change.after._asdict(),
+                }
+                for change in self.changes
+            ],
+        }
+
+
+@dataclass(slots=True)
+class Finding:
+    """A checker's verdict on its property."""
+
+    id: str
+    promise: str
+    verdict: Verdict
+    exercised: int
+    violations: list[Violation] = field(default_factory=list)
+    violation_count: int = 0
+    reason: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, frozen=True)
+class End:
+    """What was found when all processes were gone.
+
+    `healed` says that every worker drained what it could and ended by itself; without
+    that, work that is left may only have run out of time.
+    """
+
+    tables: Mapping[str, Iterable[TableRow]]
+    healed: bool
+    heal_started: int
+    integrity: Sequence[str] = ()
+    foreign_keys: Sequence[str] = ()
+    wal_peak_bytes: int = 0
+    wal_limit_bytes: int = 0
+    wal_samples: int = 0
+
+
+class Checker(Protocol):
+    """Decides one property. Fed with the events of a run in order, then asked once."""
+
+    id: str
+    promise: str
+
+    def feed(self, events: Sequence[Event]) -> None: ...
+
+    def finish(self, end: End) -> Finding: ...
+
+
+class Ledger:
+    """Counts what a checker looked at and keeps what it objects to."""
+
+    def __init__(self, checker: Checker) -> None:
+        self._checker = checker
+        self.exercised = 0
+        self.count = 0
+        self.kept: list[Violation] = []
+        self.doubts: list[str] = []
+
+    def violation(
+        self, message: str, ops: Iterable[Op | None] = (), changes: Iterable[Change | None] = ()
+    ) -> None:
+        self.count += 1
+        if len(self.kept) < SHOWN:
+            self.kept.append(
+                Violation(
+                    message,
+                    tuple(op for op in ops if op is not None),
+                    tuple(change for change in changes if change is not None),
+                )
+            )
+
+    def doubt(self, reason: str) -> None:
+        """Something that keeps the property from being decided."""
+        if len(self.doubts) < SHOWN:
+            self.doubts.append(reason)
+
+    def finding(self, **details: Any) -> Finding:
+        verdict: Verdict = "valid"
+        reason = ""
+        if self.count:
+            verdict = "invalid"
+            reason = self.kept[0].message
+        elif self.doubts:
+            verdict = "unknown"
+            reason = self.doubts[0]
+        elif not self.exercised:
+            verdict = "unknown"
+            reason = "never exercised"
+        checker = self._checker
+        return Finding(
+            checker.id,
+            checker.promise,
+            verdict,
+            self.exercised,
+            self.kept,
+            self.count,
+            reason,
+            details,
+        )
+
+
+def batches(events: Iterable[Event], size: int = 5000) -> Iterator[list[Event]]:
+    """Events in lists of bounded size."""
+    batch: list[Event] = []
+    for event in events:
+        batch.append(event)
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,82 @@
+"""D1: what was acknowledged is in the database afterwards, whatever was killed.
+
+Four tests, each against a different way to lose something:
+- a call whose result says that it changed something has its change in the witness;
+- every change finds its row as the last change of that row left it, so no commit
+  between them was lost;
+- the tables at the end are what the changes add up to;
+- `seq` has no gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import identity
+from ..operations import Commit, Event, Op
+from ..rows import TABLES, Change, RunRow, TableRow, key_of
+from .base import End, Finding, Ledger
+
+
+class Durable:
+    id = "D1"
+    promise = "what was acknowledged is in the database afterwards, whatever was killed"
+
+    def __init__(self) -> None:
+        self._ledger = Ledger(self)
+        self._state: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._seq = 0
+
+    def feed(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if isinstance(event, Commit):
+                self._commit(event.change, event.op)
+            elif identity.must_have_row(event.op):
+                self._missing(event.op)
+
+    def _commit(self, change: Change, op: Op | None) -> None:
+        if op is not None and op.status == "ok" and op.rows[0].seq == change.seq:
+            self._ledger.exercised += 1
+        if change.seq != self._seq + 1:
+            self._ledger.violation(
+                f"the witness goes from {self._seq} to {change.seq}: a commit is lost",
+                [op],
+                [change],
+            )
+        self._seq = change.seq
+        place = (change.table, change.key)
+        # The hash stands for the row: states of all rows ever made need not fit in memory.
+        found = None if change.before is None else hash(change.before)
+        if self._state.get(place) != found:
+            self._ledger.violation(
+                f"{change.table} {'/'.join(change.key)} was not as its last commit left it",
+                [op],
+                [change],
+            )
+        if change.after is None:
+            self._state.pop(place, None)
+        else:
+            self._state[place] = hash(change.after)
+
+    def _missing(self, op: Op) -> None:
+        if identity.of_outcome(op) is None and identity.of_invocation(op) is None:
+            self._ledger.doubt(f"{op.name} read no clock: its change can't be told from others")
+            return
+        self._ledger.violation(f"{op.name} was acknowledged, but no commit bears it out", [op])
+
+    def finish(self, end: End) -> Finding:
+        for table in TABLES:
+            for row in end.tables.get(table, ()):
+                self._at_end(table, row)
+        for table, key in list(self._state)[:10]:
+            self._ledger.violation(f"{table} {'/'.join(key)} was committed and is not there")
+        return self._ledger.finding(commits=self._seq)
+
+    def _at_end(self, table: str, row: TableRow) -> None:
+        key = key_of(table, row)
+        left = self._state.pop((table, key), None)
+        if left != hash(row):
+            state = f" ({row.status})" if isinstance(row, RunRow) else ""
+            self._ledger.violation(
+                f"{table} {'/'.join(key)}{state} is not what its last commit left"
+            )

@@ -1,0 +1,75 @@
+"""Q2: one row a key, and an event during a claim survives the claim's end.
+
+When a claim ends although the row's version has moved on since the claim, the row must
+stay, unclaimed, and be due no later than it was, nor than the time that the call gave.
+When nothing came since, a settle removes the row and a requeue puts it at its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from ..operations import Commit, Event, Op
+from ..rows import QUEUE, Change, QueueRow
+from .base import End, Finding, Ledger
+
+_ENDINGS = frozenset({"queue.settle", "queue.requeue"})
+
+
+class Events:
+    id = "Q2"
+    promise = "one row a key; an event during a claim is never swallowed by its settle or requeue"
+
+    def __init__(self) -> None:
+        self._ledger = Ledger(self)
+        self._present: set[tuple[str, ...]] = set()
+
+    def feed(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if isinstance(event, Commit) and event.change.table == QUEUE:
+                self._commit(event.change, event.op)
+
+    def _commit(self, change: Change, op: Op | None) -> None:
+        if change.before is None:
+            if change.key in self._present:
+                self._ledger.violation(f"{'/'.join(change.key)} has two rows", [op], [change])
+            self._present.add(change.key)
+        if change.after is None:
+            self._present.discard(change.key)
+        if op is not None and op.name in _ENDINGS:
+            self._ending(change, op)
+
+    def _ending(self, change: Change, op: Op) -> None:
+        before, after = change.before, change.after
+        if not isinstance(before, QueueRow) or before.version == before.claim_version:
+            return
+        self._ledger.exercised += 1
+        given = milliseconds(op.args.get("available_at"))
+        latest = before.available_at if given is None else min(before.available_at, given)
+        if not isinstance(after, QueueRow):
+            self._ledger.violation(
+                f"{op.name} removed {'/'.join(change.key)} although an event came "
+                f"(version {before.version}, claimed at {before.claim_version})",
+                [op],
+                [change],
+            )
+        elif after.available_at > latest:
+            self._ledger.violation(
+                f"{op.name} put {'/'.join(change.key)} off to {after.available_at} although "
+                f"an event made it due at {latest}",
+                [op],
+                [change],
+            )
+
+    def finish(self, end: End) -> Finding:  # noqa: ARG002
+        return self._ledger.finding()
+
+
+def milliseconds(value: Any) -> int | None:
+    """An ISO 8601 text in milliseconds since the epoch."""
+    if not isinstance(value, str):
+        return None
+    moment = datetime.fromisoformat(value)
+    return round(moment.timestamp() * 1000)

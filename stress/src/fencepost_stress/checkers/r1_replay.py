@@ -1,0 +1,154 @@
+"""R1: replaying the witness through the reference model reproduces every result seen.
+
+A call that changed rows is predicted at its place in commit order: the same rows must
+change in the same way, and the call must have been told what the model tells. A call
+that changed nothing must be explained at some place of its window: as an empty claim,
+a refusal or a reading that the model gives there for the time that the call read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..model import Model, Outcome
+from ..operations import Commit, Event, Op
+from ..rows import Change
+from .base import End, Finding, Ledger
+
+_UNANSWERED = frozenset({"busy"})
+
+
+class Replay:
+    id = "R1"
+    promise = "replaying the commits through a reference model reproduces every result seen"
+
+    def __init__(self) -> None:
+        self._ledger = Ledger(self)
+        self._model = Model()
+        self._watching: list[tuple[Op, Outcome | None]] = []
+
+    def feed(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if isinstance(event, Commit):
+                self._commit(event.change, event.op)
+            else:
+                self._seen(event.op)
+
+    def _commit(self, change: Change, op: Op | None) -> None:
+        if op is None:
+            self._ledger.violation(
+                f"no call explains the change of {change.table} {'/'.join(change.key)}",
+                [],
+                [change],
+            )
+        elif op.rows[0].seq == change.seq:
+            self._predict(op)
+        self._model.write(change)
+        if self._watching:
+            self._watching = [
+                watched for watched in self._watching if not self._explained(watched, change.seq)
+            ]
+
+    def _predict(self, op: Op) -> None:
+        expected = self._outcome(op)
+        if expected is None:
+            return
+        self._ledger.exercised += 1
+        if op.status == "fail":
+            self._ledger.violation(
+                f"{op.name} was refused ({op.code}) and changed rows", [op], op.rows
+            )
+            return
+        actual = tuple((row.table, row.before, row.after) for row in op.rows)
+        if tuple(expected.changes) != actual:
+            self._ledger.violation(
+                f"{op.name} changed other rows, or in another way, than it should: "
+                f"expected {_shown(expected)}",
+                [op],
+                op.rows,
+            )
+        elif op.status == "ok" and not _same(expected.result, op.result):
+            self._ledger.violation(
+                f"{op.name} returned {_difference(expected.result, op.result)}", [op], op.rows
+            )
+
+    def _outcome(self, op: Op) -> Outcome | None:
+        if not self._model.knows(op):
+            self._ledger.doubt(f"the model has no rule for {op.name}")
+            return None
+        expected = self._model.outcome(op)
+        if expected is None:
+            self._ledger.doubt(f"{op.name} read no clock, so its outcome can't be predicted")
+        return expected
+
+    def _seen(self, op: Op) -> None:
+        if op.status in {"open", "unknown"} or op.code in _UNANSWERED:
+            return
+        expected = self._outcome(op)
+        if expected is None:
+            return
+        self._ledger.exercised += 1
+        if not _explains(expected, op):
+            self._watching.append((op, expected))
+
+    def _explained(self, watched: tuple[Op, Outcome | None], seq: int) -> bool:
+        op, first = watched
+        if seq > op.high:
+            self._unexplained(op, first)
+            return True
+        expected = self._model.outcome(op)
+        return expected is not None and _explains(expected, op)
+
+    def _unexplained(self, op: Op, first: Outcome | None) -> None:
+        got = op.code if op.status == "fail" else repr(op.result)
+        self._ledger.violation(
+            f"{op.name} gave {got}, which it should not give anywhere between commits "
+            f"{op.low} and {op.high}: expected {'nothing' if first is None else _shown(first)}",
+            [op],
+        )
+
+    def finish(self, end: End) -> Finding:  # noqa: ARG002
+        for op, first in self._watching:
+            self._unexplained(op, first)
+        return self._ledger.finding()
+
+
+def _explains(expected: Outcome, op: Op) -> bool:
+    if op.status == "fail":
+        return op.code in expected.refusals
+    return not expected.refusals and not expected.changes and _same(expected.result, op.result)
+
+
+def _same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return not _differing(expected, actual)
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    return bool(expected == actual)
+
+
+def _differing(expected: dict[str, Any], actual: dict[str, Any]) -> list[str]:
+    """Members with another value. An absent member is as good as None; F4 looks at fences."""
+    names = (expected.keys() | actual.keys()) - {"fence"}
+    return sorted(name for name in names if not _same(expected.get(name), actual.get(name)))
+
+
+def _difference(expected: Any, actual: Any) -> str:
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return "; ".join(
+            f"{name} {actual.get(name)!r}, not {expected.get(name)!r}"
+            for name in _differing(expected, actual)
+        )
+    return f"{actual!r}, not {expected!r}"
+
+
+def _shown(expected: Outcome) -> str:
+    if expected.refusals:
+        return f"a refusal ({', '.join(sorted(expected.refusals))})"
+    if not expected.changes:
+        return repr(expected.result)
+    return "; ".join(
+        f"{change.table}: {change.after if change.after is not None else 'deleted'}"
+        for change in expected.changes
+    )

@@ -1,0 +1,220 @@
+"""`fencepost stress`: run the harness, check saved evidence, try the mutants."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+
+from . import matrix, report, verdict as verdicts
+from .check import check
+from .matrix import Matrix
+from .mutants import MUTANTS
+from .plan import FAULTS, FaultKind, Plan, make_plan
+from .progress import Progress
+from .run import HarnessError, execute
+from .sut import ENGINES
+from .verdict import EXIT_CODES, RunVerdict, Verdicts
+
+EXIT_BAD_USAGE = 254
+EXIT_HARNESS_FAILURE = 255
+
+_SEEDS = 1_000_000
+_PROCESSES = 4
+_SECONDS = 7.0
+_MUTANT_SECONDS = 3.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; gives the exit code.
+
+    0 valid, 1 invalid (or a mutant was not caught), 2 unknown, 254 bad usage,
+    255 the harness itself failed.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command: click.Command = stress
+    if arguments[:1] == ["replay"]:
+        command, arguments = replay, arguments[1:]
+    try:
+        code = command.main(arguments, prog_name=_prog(command), standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return EXIT_BAD_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        print("interrupted; all workers are gone, nothing was decided", file=sys.stderr)
+        return EXIT_HARNESS_FAILURE
+    except (HarnessError, OSError) as error:
+        print(f"fencepost stress: {error}", file=sys.stderr)
+        return EXIT_HARNESS_FAILURE
+    except Exception:  # noqa: BLE001 - a defect of the harness must not look like a verdict
+        traceback.print_exc()
+        return EXIT_HARNESS_FAILURE
+    return int(code)
+
+
+def _prog(command: click.Command) -> str:
+    return "fencepost stress" if command is stress else "fencepost stress replay"
+
+
+def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[FaultKind, ...]:
+    named = [] if value in {"", "none"} else value.split(",")
+    for name in named:
+        if name not in FAULTS:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(FAULTS)}, none")
+    return tuple(kind for kind in FAULTS if kind in named)
+
+
+@click.command(
+    epilog="'fencepost stress replay DIR' decides saved evidence again, running nothing."
+)
+@click.option(
+    "--engine",
+    "engines",
+    multiple=True,
+    type=click.Choice([*ENGINES, "all"]),
+    help="What to test; may be given several times. Default: all.",
+)
+@click.option("--processes", type=click.IntRange(2, 256), default=_PROCESSES, show_default=True)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1, 864_000),
+    default=None,
+    help=f"Seconds of load for each run; default {_SECONDS:g}, {_MUTANT_SECONDS:g} for mutants.",
+)
+@click.option(
+    "--faults",
+    default=None,
+    callback=lambda context, parameter, value: (
+        None if value is None else _fault_kinds(context, parameter, value)
+    ),
+    help="Of kill, pause, with commas between; or none. Default: both, none for mutants.",
+)
+@click.option("--seed", type=click.IntRange(0), default=None, help="Default: drawn, and reported.")
+@click.option("--profile", type=click.Choice(["quick"]), default="quick", show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=None,
+    help="Keep the evidence here. Default: a temporary folder, removed after a valid run.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON on stdout.")
+@click.option("--mutants", is_flag=True, help="Try the broken stores NAMES; default all of them.")
+@click.argument("names", nargs=-1, metavar="[NAMES]...")
+def stress(
+    engines: tuple[str, ...],
+    processes: int,
+    seconds: float | None,
+    faults: tuple[FaultKind, ...] | None,
+    seed: int | None,
+    profile: str,
+    out: Path | None,
+    as_json: bool,
+    mutants: bool,
+    names: tuple[str, ...],
+) -> int:
+    """Let processes contend on one database, hurt them, and judge the store by evidence."""
+    if names and not mutants:
+        raise click.UsageError(f"what is {names[0]!r}? Names go with --mutants")
+    for name in names:
+        if name not in MUTANTS:
+            raise click.UsageError(f"no mutant {name!r}; there are {', '.join(MUTANTS)}")
+    if mutants and engines:
+        raise click.UsageError("--mutants are engines themselves; leave --engine out")
+    if seed is None:
+        seed = random.randrange(_SEEDS)
+
+    def make(engine: str) -> Plan:
+        return make_plan(
+            seed=seed,
+            engine=engine,
+            processes=processes,
+            seconds=seconds or (_MUTANT_SECONDS if mutants else _SECONDS),
+            faults=faults if faults is not None else (() if mutants else FAULTS),
+            profile=profile,
+        )
+
+    folder = _folder(out)
+    kept = out is not None
+    try:
+        if mutants:
+            result = _try_mutants(names or tuple(MUTANTS), make, folder, as_json)
+            kept = kept or result != 0
+        else:
+            wanted = ENGINES if not engines or "all" in engines else tuple(dict.fromkeys(engines))
+            result = _run_engines([make(engine) for engine in wanted], folder, as_json)
+            kept = kept or result != 0
+    finally:
+        if not kept:
+            shutil.rmtree(folder)
+    return result
+
+
+def _folder(out: Path | None) -> Path:
+    if out is None:
+        return Path(tempfile.mkdtemp(prefix="fencepost-stress-"))
+    if out.exists() and any(out.iterdir()):
+        raise click.UsageError(f"{out} is not empty; evidence is never overwritten")
+    out.mkdir(parents=True, exist_ok=True)
+    return out.resolve()
+
+
+def _run_engines(plans: Sequence[Plan], folder: Path, as_json: bool) -> int:
+    progress = Progress(Console(stderr=True))
+    runs: list[RunVerdict] = []
+    for plan in plans:
+        with progress.of(f"{plan.engine}, seed {plan.seed}"):
+            execute(plan, folder / plan.engine, progress.watch)
+            progress.phase("checking")
+            runs.append(check(folder / plan.engine))
+    return _conclude(runs, folder / "verdict.json", as_json)
+
+
+def _conclude(runs: Sequence[RunVerdict], path: Path, as_json: bool) -> int:
+    result = Verdicts(verdicts.SCHEMA, verdicts.worst(run.verdict for run in runs), tuple(runs))
+    text = verdicts.to_json(result)
+    path.write_bytes(text)
+    if as_json:
+        click.echo(text.decode(), nl=False)
+    else:
+        report.show(Console(), result)
+    return EXIT_CODES[result.verdict]
+
+
+def _try_mutants(
+    names: Sequence[str], make: Callable[[str], Plan], folder: Path, as_json: bool
+) -> int:
+    progress = Progress(Console(stderr=True))
+    rows = []
+    for name in names:
+        with progress.of(name):
+            rows.append(matrix.try_mutant(name, make, folder / name, progress.watch))
+    result = Matrix(matrix.SCHEMA, tuple(rows))
+    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
+    (folder / "matrix.json").write_bytes(text + b"\n")
+    if as_json:
+        click.echo(text.decode())
+    else:
+        matrix.show(Console(), result)
+    return 0 if result.all_killed else 1
+
+
+@click.command()
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON on stdout.")
+def replay(directory: Path, as_json: bool) -> int:
+    """Decide the evidence in DIRECTORY again: one run's, or all runs of one command."""
+    found = [path.parent for path in sorted(directory.glob("**/plan.json"))]
+    if not found:
+        raise click.UsageError(f"{directory} holds no evidence: there is no plan.json in it")
+    missing = [path for path in found if not (path / "end.json").exists()]
+    if missing:
+        raise HarnessError(f"{missing[0]} holds no end.json: its run did not end")
+    return _conclude([check(path) for path in found], directory / "replay.json", as_json)

@@ -1,0 +1,137 @@
+"""The worker processes: starting them, hurting them, and never leaving one behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from .sut import engine_of
+from .worker import EXIT_HEALED, EXIT_NOT_HEALED, Orders
+
+
+@dataclass(slots=True)
+class _Member:
+    process: subprocess.Popen[bytes]
+    name: str
+    doomed: bool = False
+    stopped: bool = False
+
+
+class Crew:
+    """Up to one process a slot. A context manager: on leaving it, all are gone.
+
+    Each process leads a group of its own, so that a terminal's interrupt reaches the
+    harness alone, and is tied to the harness's life (see `lifeline`). Start them from
+    the main thread: the kernel's notice of death comes when the starting thread ends.
+    """
+
+    def __init__(self, directory: Path, database: Path, engine: str) -> None:
+        self._directory = directory
+        self._database = database
+        self._engine = engine
+        self._members: dict[int, _Member] = {}
+        self._incarnations: dict[int, int] = {}
+        self._reading, self._writing = os.pipe()
+        self.problems: list[str] = []
+        self.healed = 0
+        self.clock_offset = 0
+        self.start = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for member in self._members.values():
+            member.process.kill()
+        for member in self._members.values():
+            member.process.wait()
+        os.close(self._reading)
+        os.close(self._writing)
+
+    def hire(self, slot: int) -> None:
+        """Start the next incarnation of a slot."""
+        incarnation = self._incarnations.get(slot, 0) + 1
+        self._incarnations[slot] = incarnation
+        name = f"worker-{slot:02d}-{incarnation:03d}"
+        orders = Orders(
+            directory=str(self._directory),
+            database=str(self._database),
+            engine=engine_of(self._engine, slot),
+            process=name,
+            slot=slot,
+            incarnation=incarnation,
+            parent=os.getpid(),
+            lifeline=self._reading,
+            clock_offset=self.clock_offset,
+            start=self.start,
+        )
+        command = [sys.executable, "-m", "fencepost_stress.worker"]
+        with (self._directory / "stderr" / f"{name}.txt").open("wb") as stderr:
+            process = subprocess.Popen(
+                [*command, msgspec.json.encode(orders).decode()],
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+                pass_fds=(self._reading,),
+                process_group=0,
+            )
+        self._members[slot] = _Member(process, name)
+
+    def name(self, slot: int) -> str | None:
+        """The process in a slot, or None when it has ended."""
+        member = self._members.get(slot)
+        return None if member is None or member.process.poll() is not None else member.name
+
+    def kill(self, slot: int) -> None:
+        """SIGKILL, and wait until it is gone. A stopped process dies of it too."""
+        member = self._members[slot]
+        member.doomed = True
+        member.process.kill()
+        member.process.wait()
+
+    def pause(self, slot: int) -> None:
+        self._signal(slot, signal.SIGSTOP)
+        self._members[slot].stopped = True
+
+    def resume(self, slot: int) -> None:
+        self._signal(slot, signal.SIGCONT)
+        self._members[slot].stopped = False
+
+    def _signal(self, slot: int, number: signal.Signals) -> None:
+        # Not yet reaped, so the id cannot belong to anybody else.
+        self._members[slot].process.send_signal(number)
+
+    def collect(self) -> int:
+        """Take note of those that ended; gives how many still run."""
+        running = 0
+        for slot, member in list(self._members.items()):
+            code = member.process.poll()
+            if code is None:
+                running += 1
+                continue
+            del self._members[slot]
+            self._ended(member, code)
+        return running
+
+    def _ended(self, member: _Member, code: int) -> None:
+        if member.doomed:
+            return
+        if code == EXIT_HEALED:
+            self.healed += 1
+        elif code != EXIT_NOT_HEALED:
+            said = (self._directory / "stderr" / f"{member.name}.txt").read_text(errors="replace")
+            last = said.strip().splitlines()[-1:] or ["it said nothing"]
+            self.problems.append(f"{member.name} ended with {code}: {last[0]}")

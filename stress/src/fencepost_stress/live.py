@@ -1,0 +1,64 @@
+"""Counters that workers keep in a small shared file, for the progress display.
+
+Not evidence: a display may be a little behind, the histories are not.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+_CELL = struct.Struct("=QQQQ")
+
+
+class Counts(NamedTuple):
+    calls: int = 0
+    claims: int = 0
+    refusals: int = 0
+    reached: int = 0
+
+
+def create(path: Path, slots: int) -> None:
+    path.write_bytes(bytes(_CELL.size * slots))
+
+
+class Cell:
+    """One slot's counters, written by the worker in it; a restarted worker counts on."""
+
+    def __init__(self, path: Path, slot: int) -> None:
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), 0)
+        self._offset = slot * _CELL.size
+        self._counts = Counts(*_CELL.unpack_from(self._map, self._offset))
+
+    def add(self, *, claims: int = 0, refusals: int = 0) -> None:
+        counts = self._counts
+        self._set(
+            counts._replace(
+                calls=counts.calls + 1,
+                claims=counts.claims + claims,
+                refusals=counts.refusals + refusals,
+            )
+        )
+
+    def reach(self) -> None:
+        """A mutant came to its broken line."""
+        self._set(self._counts._replace(reached=self._counts.reached + 1))
+
+    def _set(self, counts: Counts) -> None:
+        self._counts = counts
+        _CELL.pack_into(self._map, self._offset, *counts)
+
+
+class Board:
+    """All counters, for reading."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def total(self) -> Counts:
+        cells = list(_CELL.iter_unpack(self._map))
+        return Counts(*(sum(column) for column in zip(*cells, strict=True)))

@@ -1,0 +1,179 @@
+"""The reference model of resources and their reconcile queue, from the specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..rows import QUEUE, RESOURCES, QueueRow, ResourceRow
+from .outcome import ANYTHING, Outcome, Prediction, ms_of, text_of
+from .runs import REFUSED, canonical
+
+
+class Queue:
+    def __init__(self) -> None:
+        self.resources: dict[tuple[str, str], ResourceRow] = {}
+        self.rows: dict[tuple[str, str], QueueRow] = {}
+
+    # The state follows the witness.
+
+    def write_resource(self, before: ResourceRow | None, after: ResourceRow | None) -> None:
+        if after is not None:
+            self.resources[after.controller, after.resource_key] = after
+        elif before is not None:
+            self.resources.pop((before.controller, before.resource_key), None)
+
+    def write(self, before: QueueRow | None, after: QueueRow | None) -> None:
+        if after is not None:
+            self.rows[after.controller, after.resource_key] = after
+        elif before is not None:
+            self.rows.pop((before.controller, before.resource_key), None)
+
+    # The operations.
+
+    def put(self, args: dict[str, Any], now: int) -> Outcome:
+        place = (args["controller"], args["key"])
+        spec = canonical(args["spec"])
+        before = self.resources.get(place)
+        if before is None:
+            status = {
+                "observedGeneration": 0,
+                "conditions": [],
+                "controllerStatus": args["initial_status"],
+            }
+            after = ResourceRow(
+                controller=place[0],
+                resource_key=place[1],
+                uid=ANYTHING,
+                resource_version=1,
+                generation=1,
+                spec_json=spec,
+                status_json=canonical(status),
+                deletion_timestamp=None,
+                finalizers_json="[]",
+                updated_at=text_of(now),
+            )
+        elif before.spec_json == spec:
+            return Outcome(_resource(before))
+        else:
+            after = before._replace(
+                spec_json=spec,
+                resource_version=before.resource_version + 1,
+                generation=before.generation + 1,
+                updated_at=text_of(now),
+            )
+        changes = (Prediction(RESOURCES, before, after), self._enqueued(place, now))
+        return Outcome(_resource(after), changes)
+
+    def enqueue(self, args: dict[str, Any], now: int) -> Outcome:
+        place = (args["controller"], args["key"])
+        if place not in self.resources:
+            return Outcome(refusals=frozenset({"resource_not_found"}))
+        given = args.get("available_at")
+        return Outcome(None, (self._enqueued(place, now if given is None else ms_of(given)),))
+
+    def _enqueued(self, place: tuple[str, str], available_at: int) -> Prediction:
+        before = self.rows.get(place)
+        if before is None:
+            return Prediction(
+                QUEUE, None, QueueRow(*place, available_at, 1, 0, None, None, None, None)
+            )
+        after = before._replace(
+            available_at=min(before.available_at, available_at), version=before.version + 1
+        )
+        return Prediction(QUEUE, before, after)
+
+    def claim_next(self, args: dict[str, Any], now: int) -> Outcome:
+        controllers = set(args["controllers"])
+        ready = [
+            row
+            for row in self.rows.values()
+            if row.controller in controllers and row.available_at <= now and not _lives(row, now)
+        ]
+        if not ready:
+            return Outcome(result=None)
+        before = min(ready, key=lambda row: (row.available_at, row.controller, row.resource_key))
+        after = before._replace(
+            claim_token=ANYTHING,
+            claim_version=before.version,
+            claim_expires_at=now + args["lease_ms"],
+        )
+        claim = {
+            "controller": before.controller,
+            "key": before.resource_key,
+            "token": ANYTHING,
+            "queue_version": before.version,
+            "consecutive_errors": before.consecutive_errors,
+            "expires_at": text_of(now + args["lease_ms"]),
+        }
+        return Outcome(claim, (Prediction(QUEUE, before, after),))
+
+    def renew(self, args: dict[str, Any], now: int) -> Outcome:
+        before = self._held(args)
+        if before is None or not _lives(before, now):
+            return REFUSED
+        after = before._replace(claim_expires_at=now + args["lease_ms"])
+        return Outcome(True, (Prediction(QUEUE, before, after),))
+
+    def settle(self, args: dict[str, Any], now: int) -> Outcome:
+        before = self._held(args)
+        if before is None:
+            return REFUSED
+        if before.version == before.claim_version:
+            return Outcome(True, (Prediction(QUEUE, before, None),))
+        after = before._replace(
+            claim_token=None,
+            claim_version=None,
+            claim_expires_at=None,
+            available_at=min(before.available_at, now),
+            consecutive_errors=0,
+            last_error=None,
+        )
+        return Outcome(True, (Prediction(QUEUE, before, after),))
+
+    def requeue(self, args: dict[str, Any], _now: int) -> Outcome:
+        before = self._held(args)
+        if before is None:
+            return REFUSED
+        given = ms_of(args["available_at"])
+        error = args.get("error")
+        came = before.version != before.claim_version
+        after = before._replace(
+            claim_token=None,
+            claim_version=None,
+            claim_expires_at=None,
+            available_at=min(before.available_at, given) if came else given,
+            consecutive_errors=0 if error is None else before.consecutive_errors + 1,
+            last_error=error,
+        )
+        return Outcome(True, (Prediction(QUEUE, before, after),))
+
+    def _held(self, args: dict[str, Any]) -> QueueRow | None:
+        claim = args["claim"]
+        row = self.rows.get((claim["controller"], claim["key"]))
+        return row if row is not None and row.claim_token == claim["token"] else None
+
+
+def _lives(row: QueueRow, now: int) -> bool:
+    return row.claim_expires_at is not None and row.claim_expires_at > now
+
+
+def _resource(row: ResourceRow) -> dict[str, Any]:
+    status = msgspec.json.decode(row.status_json)
+    return {
+        "metadata": {
+            "uid": row.uid,
+            "controller": row.controller,
+            "key": row.resource_key,
+            "resource_version": row.resource_version,
+            "generation": row.generation,
+            "finalizers": msgspec.json.decode(row.finalizers_json),
+        },
+        "spec": msgspec.json.decode(row.spec_json),
+        "status": {
+            "observed_generation": status["observedGeneration"],
+            "conditions": status["conditions"],
+            "controller_status": status["controllerStatus"],
+        },
+    }

@@ -1,0 +1,135 @@
+"""The plan of a run: a function of the seed and the options, and of nothing else."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+FaultKind: TypeAlias = Literal["kill", "pause"]
+FAULTS: tuple[FaultKind, ...] = ("kill", "pause")
+
+LEASE_MS = 600
+_WARM_UP_MS = 800
+_MEAN_GAP_MS: dict[FaultKind, int] = {"kill": 700, "pause": 1100}
+_SETTLE_MS = 900
+"""A process is left alone for so long after a fault, so that it gets some work done."""
+
+_ALWAYS = (
+    "lease taken over",
+    "stale token refused",
+    "continuation race lost",
+    "event during a claim",
+    "nothing to claim",
+)
+_BY_FAULT: dict[FaultKind, tuple[str, ...]] = {
+    "kill": ("worker killed", "worker killed during a call"),
+    "pause": ("worker paused past a lease",),
+}
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One fault: `at_ms` after the start, on the process in `slot`."""
+
+    at_ms: int
+    kind: FaultKind
+    slot: int
+    duration_ms: int = 0
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """How often a worker does what, relative to each other."""
+
+    enqueue: int = 24
+    claim: int = 36
+    race: int = 10
+    event: int = 18
+    reconcile: int = 22
+    stale: int = 8
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Everything that a run depends on, beside the machine."""
+
+    seed: int
+    engine: str
+    processes: int
+    seconds: float
+    faults_asked: tuple[FaultKind, ...]
+    profile: str
+    faults: tuple[Fault, ...]
+    required: tuple[str, ...]
+    lease_ms: int = LEASE_MS
+    race_ms: int = 200
+    think_ms: float = 1.0
+    oversleep: float = 0.006
+    keys: int = 6
+    heal_patience_ms: int = 3000
+    heal_limit_ms: int = 20_000
+    wal_limit_bytes: int = 128 << 20
+    checker_budget_seconds: float = 120.0
+    weights: Weights = Weights()
+
+    @property
+    def load_ms(self) -> int:
+        """How long new work is made; healing follows."""
+        return round(self.seconds * 1000)
+
+
+def make_plan(
+    *,
+    seed: int,
+    engine: str,
+    processes: int,
+    seconds: float,
+    faults: tuple[FaultKind, ...],
+    profile: str = "custom",
+) -> Plan:
+    """The plan for a seed. The same arguments give the same plan, on every machine."""
+    rng = random.Random(f"{seed}/{processes}/{seconds}/{','.join(sorted(faults))}")
+    required = list(_ALWAYS)
+    for kind in faults:
+        required.extend(_BY_FAULT[kind])
+    return Plan(
+        seed=seed,
+        engine=engine,
+        processes=processes,
+        seconds=seconds,
+        faults_asked=faults,
+        profile=profile,
+        faults=tuple(_faults(rng, processes, round(seconds * 1000), faults)),
+        required=tuple(required),
+    )
+
+
+def _faults(
+    rng: random.Random, processes: int, load_ms: int, kinds: tuple[FaultKind, ...]
+) -> list[Fault]:
+    """Faults between the warm-up and the healing, none on a process that still has one."""
+    warm_up = min(_WARM_UP_MS, load_ms // 5)
+    moments: list[tuple[int, FaultKind]] = []
+    for kind in sorted(kinds):
+        at = float(warm_up)
+        while (at := at + rng.uniform(0.5, 1.5) * _MEAN_GAP_MS[kind]) < load_ms:
+            moments.append((round(at), kind))
+    free_at = [0] * processes
+    planned: list[Fault] = []
+    for at_ms, kind in sorted(moments):
+        slots = [slot for slot in range(processes) if free_at[slot] <= at_ms]
+        if not slots:
+            continue
+        slot = rng.choice(slots)
+        duration = round(rng.uniform(1.2, 1.8) * LEASE_MS) if kind == "pause" else 0
+        free_at[slot] = at_ms + duration + _SETTLE_MS
+        planned.append(Fault(at_ms, kind, slot, duration))
+    return planned
+
+
+def save(plan: Plan, path: Path) -> None:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n")
+
+
+def load(path: Path) -> Plan:
+    return msgspec.json.decode(path.read_bytes(), type=Plan)

@@ -1,0 +1,58 @@
+"""Live progress on stderr: a line that renews itself on a terminal, a few lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.status import Status
+
+from .live import Counts
+
+
+class Progress:
+    """Shows what a run is doing. rich leaves out colour for NO_COLOR and for a pipe."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = None
+        self._label = ""
+        self._began = 0.0
+        self._phase = ""
+
+    @contextmanager
+    def of(self, label: str) -> Iterator[None]:
+        """Show one run, from here to the end of the block."""
+        self._label, self._began, self._phase = label, time.monotonic(), ""
+        if not self._console.is_terminal:
+            yield
+            return
+        with self._console.status(label) as status:
+            self._status = status
+            try:
+                yield
+            finally:
+                self._status = None
+
+    def watch(self, counts: Counts, faults: dict[str, int], phase: str) -> None:
+        """New numbers."""
+        parts = [
+            f"{time.monotonic() - self._began:.1f} s",
+            f"{counts.calls:,} calls",
+            f"{counts.claims:,} claims",
+            f"{counts.refusals:,} refusals",
+            *(f"{number} {kind}" for kind, number in sorted(faults.items())),
+        ]
+        self._show(phase, " · ".join(parts))
+
+    def phase(self, phase: str) -> None:
+        self._show(phase, f"{time.monotonic() - self._began:.1f} s")
+
+    def _show(self, phase: str, numbers: str) -> None:
+        if self._status is not None:
+            self._status.update(f"{self._label}: {phase} · {numbers}")
+        elif phase != self._phase:
+            self._console.print(f"{self._label}: {phase} · {numbers}", highlight=False)
+        self._phase = phase

@@ -1,0 +1,140 @@
+"""One run: a database, its workers, the nemesis, and the evidence that they leave.
+
+A run's directory holds `plan.json`, `history/*.jsonl`, `store.sqlite` with the witness
+in it, `end.json`, and after checking `verdict.json`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from . import clock, live, plan as plans, witness
+from .crew import Crew
+from .history import Writer
+from .live import Counts
+from .nemesis import Nemesis
+from .plan import Plan
+from .sut import engine_of
+
+DATABASE = "store.sqlite"
+_TICK_SECONDS = 0.1
+_PREPARE_SECONDS = 60
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """What the harness found when everybody was gone."""
+
+    healed: bool
+    heal_started: int
+    duration_seconds: float
+    faults: dict[str, int]
+    reached: int
+    wal_peak_bytes: int
+    wal_samples: int
+    problems: tuple[str, ...]
+
+
+class HarnessError(Exception):
+    """The harness could not do its part; nothing was proven."""
+
+
+Watcher = Callable[[Counts, dict[str, int], str], None]
+
+
+def execute(plan: Plan, directory: Path, watch: Watcher) -> Ending:
+    """Carry out a plan in an empty directory."""
+    database = _lay_out(plan, directory)
+    board = live.Board(directory / "live.bin")
+    nemesis_writer = Writer(directory / "history" / "nemesis.jsonl")
+    nemesis_writer.begin("nemesis", plan_seed=plan.seed)
+    began = time.monotonic()
+    with Crew(directory, database, plan.engine) as crew:
+        nemesis = Nemesis(plan, crew, nemesis_writer)
+        crew.clock_offset = clock.shared_offset()
+        crew.start = time.monotonic_ns()
+        for slot in range(plan.processes):
+            crew.hire(slot)
+        wal = _Wal(database)
+        load_end = crew.start + plan.load_ms * 1_000_000
+        while (left := load_end - time.monotonic_ns()) > 0:
+            wait = min(_TICK_SECONDS, nemesis.poll(crew.start), left / 1e9)
+            time.sleep(wait)
+            wal.sample()
+            if crew.collect() == 0:
+                break
+            watch(board.total(), dict(nemesis.done), "load")
+        nemesis.relent()
+        nemesis_writer.note("healing")
+        heal_started = (load_end + crew.clock_offset) // 1_000_000
+        patience = time.monotonic() + plan.heal_limit_ms / 1000 + 5
+        while crew.collect() and time.monotonic() < patience:
+            time.sleep(_TICK_SECONDS)
+            wal.sample()
+            watch(board.total(), dict(nemesis.done), "healing")
+        left_over = crew.collect()
+        problems = list(crew.problems)
+        healed = crew.healed == plan.processes
+    nemesis_writer.close()
+    if left_over:
+        problems.append(f"{left_over} workers did not end within the healing time")
+    ending = Ending(
+        healed=healed,
+        heal_started=heal_started,
+        duration_seconds=round(time.monotonic() - began, 3),
+        faults=dict(nemesis.done),
+        reached=board.total().reached,
+        wal_peak_bytes=wal.peak,
+        wal_samples=wal.samples,
+        problems=tuple(problems),
+    )
+    (directory / "end.json").write_bytes(msgspec.json.encode(ending))
+    return ending
+
+
+def load_ending(directory: Path) -> Ending:
+    return msgspec.json.decode((directory / "end.json").read_bytes(), type=Ending)
+
+
+def _lay_out(plan: Plan, directory: Path) -> Path:
+    for name in ("history", "stderr"):
+        (directory / name).mkdir(parents=True)
+    plans.save(plan, directory / "plan.json")
+    live.create(directory / "live.bin", plan.processes)
+    database = directory / DATABASE
+    command = [sys.executable, "-m", "fencepost_stress.prepare"]
+    try:
+        subprocess.run(
+            [*command, engine_of(plan.engine, 0), str(database)],
+            check=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_PREPARE_SECONDS,
+        )
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip()
+        raise HarnessError(f"the database could not be made: {said}") from error
+    witness.install(database)
+    return database
+
+
+class _Wal:
+    """The size of the write-ahead log over time. `stat` opens nothing, so it drops no lock."""
+
+    def __init__(self, database: Path) -> None:
+        self._path = database.with_name(f"{database.name}-wal")
+        self.peak = 0
+        self.samples = 0
+
+    def sample(self) -> None:
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:
+            return
+        self.samples += 1
+        self.peak = max(self.peak, size)

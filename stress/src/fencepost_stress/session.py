@@ -1,0 +1,67 @@
+"""A store whose calls are recorded."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import fencepost
+from fencepost.errors import FencepostError
+
+from .history import Clock, Fail, Info, Invoke, Ok, Writer
+from .live import Cell
+
+INDEFINITE = frozenset({"io", "full", "corrupt", "corrupt_row", "internal"})
+"""Codes after which nobody can say whether the call took effect."""
+
+
+class Answer(NamedTuple):
+    """What a call returned, or the code with which it was refused."""
+
+    value: Any
+    code: str = ""
+
+
+class Session:
+    """Makes calls on a store, each with a record before and after."""
+
+    def __init__(self, writer: Writer, cell: Cell) -> None:
+        self._writer = writer
+        self._cell = cell
+        self._n = 0
+        self._calling = False
+        self.store: fencepost.Store | None = None
+
+    def clock_read(self, mono: int, wall: int) -> None:
+        if self._calling:
+            self._writer.write(Clock(mono, self._n, wall))
+
+    def call(self, name: str, **args: Any) -> Answer:
+        """Call `facet.method`, named as `name` says, and record it."""
+        facet, method = name.split(".")
+        function = getattr(getattr(self.store, facet), method)
+        self._n += 1
+        shown = {key: _plain(value) for key, value in args.items()}
+        self._writer.write(Invoke(time.monotonic_ns(), self._n, name, shown))
+        self._calling = True
+        try:
+            value = function(**args)
+        except FencepostError as error:
+            record = Info if error.code in INDEFINITE else Fail
+            self._writer.write(record(time.monotonic_ns(), self._n, error.code, str(error)))
+            self._cell.add(refusals=1)
+            return Answer(None, error.code)
+        finally:
+            self._calling = False
+        self._writer.write(Ok(time.monotonic_ns(), self._n, _plain(value)))
+        self._cell.add(
+            claims=int(name.endswith("claim_next") and value is not None),
+            refusals=int(value is False),
+        )
+        return Answer(value)
+
+
+def _plain(value: Any) -> Any:
+    """The value as a history holds it."""
+    to_dict = getattr(value, "to_dict", None)
+    return value if to_dict is None else to_dict()

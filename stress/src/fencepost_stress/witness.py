@@ -1,0 +1,133 @@
+"""The witness: triggers that log every row change inside the transaction that makes it.
+
+SQLite lets one writer commit at a time, so the order of `seq` is the order of commits;
+a rolled back transaction takes its witness rows with it, so `seq` has no gaps for what
+was committed.
+
+A trigger cannot see a transaction's identity, and needs not to. Two facts stand in
+for it:
+
+1. Transactions that write never interleave, so the rows of one transaction are
+   neighbours in `seq`.
+2. Every call carries something that no other call carries (a claim token, a
+   specification), and that thing is in the row it writes. `identity` says which
+   columns those are. A call that changes several tables has its token in the first
+   row; the rows that belong to it follow at once.
+
+The harness makes the database and its triggers before any worker opens it, and reads
+them after the last one closed it, in a process that never has a store open: a second
+SQLite library in a process with an open store would drop the store's locks.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .rows import TABLES, Change, TableRow
+
+_DDL = """
+CREATE TABLE fencepost_witness (
+  seq INTEGER PRIMARY KEY,
+  tbl TEXT NOT NULL,
+  before TEXT,
+  after TEXT
+);
+"""
+
+_PAGE = 5000
+_decode = msgspec.json.Decoder(list[Any]).decode
+
+
+class WitnessError(Exception):
+    """The witness of a database can't be read as evidence."""
+
+
+def install(path: Path) -> None:
+    """Add the witness to a database that no process has open."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        for statement in _statements():
+            database.execute(statement)
+        database.execute("COMMIT")
+
+
+def _statements() -> Iterator[str]:
+    yield _DDL
+    for table, row in TABLES.items():
+        old = _json(row._fields, "OLD")
+        new = _json(row._fields, "NEW")
+        for event, before, after in (
+            ("INSERT", "NULL", new),
+            ("UPDATE", old, new),
+            ("DELETE", old, "NULL"),
+        ):
+            log = f"VALUES ('{table}', {before}, {after})"
+            yield (
+                f"CREATE TRIGGER fencepost_witness_{table}_{event.lower()} "
+                f"AFTER {event} ON {table} BEGIN "
+                f"INSERT INTO fencepost_witness (tbl, before, after) {log}; END"
+            )
+
+
+def _json(columns: Iterable[str], alias: str) -> str:
+    return f"json_array({', '.join(f'{alias}.{column}' for column in columns)})"
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Not immutable: after a SIGKILL the newest commits are in the WAL only.
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def read(path: Path) -> Iterator[Change]:
+    """The committed changes in commit order, a page at a time."""
+    with closing(_connect(path)) as database:
+        last = 0
+        while True:
+            page = database.execute(
+                "SELECT seq, tbl, before, after FROM fencepost_witness "
+                "WHERE seq > ? ORDER BY seq LIMIT ?",
+                (last, _PAGE),
+            ).fetchall()
+            for seq, table, before, after in page:
+                yield Change(seq, table, _row(table, before), _row(table, after))
+            if len(page) < _PAGE:
+                return
+            last = page[-1][0]
+
+
+def _row(table: str, text: str | None) -> TableRow | None:
+    if text is None:
+        return None
+    if table not in TABLES:
+        raise WitnessError(f"the witness names a table {table!r} that it does not watch")
+    return TABLES[table]._make(_decode(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows that a table holds, read anew by each iteration."""
+
+    path: Path
+    name: str
+
+    def __iter__(self) -> Iterator[TableRow]:
+        row = TABLES[self.name]
+        columns = ", ".join(row._fields)
+        with closing(_connect(self.path)) as database:
+            for values in database.execute(f"SELECT {columns} FROM {self.name}"):  # noqa: S608
+                yield row._make(values)
+
+
+def integrity(path: Path) -> tuple[list[str], list[str]]:
+    """What `integrity_check` and `foreign_key_check` complain about."""
+    with closing(_connect(path)) as database:
+        found = [str(row[0]) for row in database.execute("PRAGMA integrity_check")]
+        foreign = [str(row) for row in database.execute("PRAGMA foreign_key_check")]
+    return [line for line in found if line != "ok"], foreign

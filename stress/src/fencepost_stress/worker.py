@@ -1,0 +1,88 @@
+"""One worker: a process with one store and one history file.
+
+Started as `python -m fencepost_stress.worker JSON`, by exec and never by fork, so that
+it inherits no connection, no lock and no thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+
+import msgspec
+
+import fencepost
+
+from . import plan as plans
+from .clock import Clock
+from .history import Writer
+from .lifeline import die_with_parent
+from .live import Cell
+from .scenario import Scenario
+from .session import Session
+from .sut import open_store
+
+EXIT_HEALED = 0
+EXIT_NOT_HEALED = 3
+
+
+class Orders(msgspec.Struct, frozen=True):
+    """What the harness tells a worker. Times are monotonic nanoseconds."""
+
+    directory: str
+    database: str
+    engine: str
+    process: str
+    slot: int
+    incarnation: int
+    parent: int
+    lifeline: int
+    clock_offset: int
+    start: int
+
+
+def run(orders: Orders) -> int:
+    """Work until the load ends, then drain."""
+    directory = Path(orders.directory)
+    plan = plans.load(directory / "plan.json")
+    writer = Writer(directory / "history" / f"{orders.process}.jsonl")
+    cell = Cell(directory / "live.bin", orders.slot)
+    session = Session(writer, cell)
+    clock = Clock(orders.clock_offset, session.clock_read)
+    libraries = asdict(fencepost.engine_info())
+    writer.begin(orders.process, pid=os.getpid(), engine=orders.engine, libraries=libraries)
+    with open_store(orders.engine, Path(orders.database), clock, cell.reach) as store:
+        session.store = store
+        writer.note("opened", engine=store.engine_name)
+        scenario = Scenario(
+            session,
+            plan,
+            clock,
+            slot=orders.slot,
+            incarnation=orders.incarnation,
+            start=orders.start,
+        )
+        load_end = orders.start + plan.load_ms * 1_000_000
+        while time.monotonic_ns() < load_end:
+            scenario.step()
+            scenario.think()
+        writer.note("healing")
+        healed = scenario.drain(load_end + plan.heal_limit_ms * 1_000_000)
+        writer.note("healed" if healed else "gave up")
+    return EXIT_HEALED if healed else EXIT_NOT_HEALED
+
+
+def main() -> int:
+    orders = msgspec.json.decode(sys.argv[1], type=Orders)
+    die_with_parent(orders.lifeline, orders.parent)
+    # The harness says it once, with the versions that every history names.
+    warnings.simplefilter("ignore", fencepost.SQLiteVersionWarning)
+    return run(orders)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
