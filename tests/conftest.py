@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support import ENGINES, SetClock, absence, describe
 
 import fencepost
+from tests.support import ENGINES, SetClock, absence, describe
 
 OpenStore = Callable[..., fencepost.Store]
 

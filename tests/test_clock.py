@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from tests.support import START_MS, SetClock, at, enqueue, outcome, put, refused, sql, unchanged
 
 import fencepost
 from fencepost.clock import MIN_TIME_MS, iso_from_ms, ms_from_time
 from fencepost.engine.protocol import MAX_TIME_MS
 from fencepost.errors import InvalidArgumentError
+from tests.support import START_MS, SetClock, at, enqueue, outcome, put, refused, sql, unchanged
 
 PLUS_TWO = timezone(timedelta(hours=2))
 

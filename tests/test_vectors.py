@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.support import VECTORS
 
 from fencepost.conformance.subjects import StoreSubject
 from fencepost.conformance.vectors import CaseResult, run_file
+from tests.support import VECTORS
 
 
 def lines(name: str) -> list[str]:
