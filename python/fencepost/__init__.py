@@ -29,6 +29,7 @@ from .records import (
 from .requests import UNSET
 from .sqlite_versions import SQLiteVersionWarning
 from .store import Store, open
+from .waiting import Ready
 
 __all__ = [
     "UNSET",
@@ -41,6 +42,7 @@ __all__ = [
     "Page",
     "QueueClaim",
     "QueueItem",
+    "Ready",
     "Request",
     "Reservation",
     "Resource",

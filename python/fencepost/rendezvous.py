@@ -52,6 +52,12 @@ def wake(folder: str, name: str) -> bool:
     return True
 
 
+def wake_all(folder: str) -> None:
+    """Wake everybody in a folder."""
+    for name in names(folder):
+        wake(folder, name)
+
+
 class Place:
     """A place in a folder: a bound socket, named by the time of its arrival.
 
@@ -95,7 +101,16 @@ class Place:
             self._socket.recv(1)
         except (TimeoutError, BlockingIOError):
             return False
+        self.drain()
         return True
+
+    def drain(self) -> None:
+        """Forget what woke this one: news of the same kind counts once."""
+        if self._socket is not None:
+            self._socket.setblocking(False)
+            with suppress(BlockingIOError):
+                while self._socket.recv(1):
+                    continue
 
     def leave(self) -> None:
         """Give the place up; the last one to leave removes the folder."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
 from . import guard as guards, layout, sqlite_versions
-from .clock import MIN_TIME_MS
+from .clock import MIN_TIME_MS, system_clock
 from .effects import Effects
 from .engine.protocol import MAX_TIME_MS, Clock, Engine
 from .engine.resting import RestingReader
@@ -26,7 +26,8 @@ from .requests import Requests
 from .resources import Resources
 from .runs import Runs
 from .shown import shown
-from .validation import choice, integer
+from .validation import choice, integer, items
+from .waiting import Ready, Ringing, Waiter, Wish
 
 SYNCHRONOUS = ("full", "normal", "off")
 
@@ -42,9 +43,17 @@ class Store:
     """
 
     def __init__(
-        self, engine: Engine, *, path: str, name: str, read_only: bool, on_close: Callable[[], None]
+        self,
+        engine: Engine,
+        *,
+        path: str,
+        name: str,
+        read_only: bool,
+        clock: Clock,
+        on_close: Callable[[], None],
     ) -> None:
         self._engine = engine
+        self._clock = clock
         self._on_close = on_close
         self._open = True
         self.path = path
@@ -64,6 +73,65 @@ class Store:
         if self._open:
             self._open = False
             self._on_close()
+
+    def wait(
+        self,
+        *,
+        runs: bool = False,
+        exclude_run_ids: Iterable[str] = (),
+        controllers: Iterable[str] = (),
+        feed_after: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> Ready:
+        """Wait until there is work, in this process or committed by another.
+
+        Arguments:
+            runs: wait for a claimable run, other than those of `exclude_run_ids`.
+            controllers: wait for a due key of one of these.
+            feed_after: wait for an event of the feed after this sequence number.
+            timeout_ms: how long at most, in milliseconds; default for ever.
+
+        Returns what there is; it is false after the timeout. That something is ready is
+        no claim: another worker may be faster, so claim, and wait again if there was
+        nothing. Costs next to no CPU meanwhile.
+        """
+        return self._waiter(runs, exclude_run_ids, controllers, feed_after, timeout_ms).wait()
+
+    async def wait_async(
+        self,
+        *,
+        runs: bool = False,
+        exclude_run_ids: Iterable[str] = (),
+        controllers: Iterable[str] = (),
+        feed_after: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> Ready:
+        """`wait` for asyncio: other tasks of the event loop go on meanwhile."""
+        waiter = self._waiter(runs, exclude_run_ids, controllers, feed_after, timeout_ms)
+        return await waiter.wait_async()
+
+    def _waiter(
+        self,
+        runs: bool,
+        exclude_run_ids: Iterable[str],
+        controllers: Iterable[str],
+        feed_after: int | None,
+        timeout_ms: int | None,
+    ) -> Waiter:
+        excluded = items(exclude_run_ids, "exclude_run_ids")
+        given = items(controllers, "controllers")
+        wish = Wish(
+            bool(runs),
+            frozenset(run_id(item, "exclude_run_ids") for item in excluded),
+            tuple(
+                sorted({name(item, "controllers") for item in items(controllers, "controllers")})
+            ),
+            None if feed_after is None else integer(feed_after, "feed_after"),
+        )
+        timeout = None if timeout_ms is None else integer(timeout_ms, "timeout_ms")
+        if not (wish.runs or wish.controllers or wish.feed_after is not None):
+            raise InvalidArgumentError("wait: say what for: runs, controllers or feed_after")
+        return Waiter(self._engine, self.path, self._clock, wish, timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -116,12 +184,12 @@ def open(
         choice(guard, "guard", guards.CHOICES)
     if clock is not None and not callable(clock):
         raise InvalidArgumentError("clock: expected a callable that gives milliseconds")
-    name, _ = choose(engine)
+    chosen, _ = choose(engine)
     if not read_only:
         _create_file(full_path)
-    this = guards.register(full_path, name, guard)
+    this = guards.register(full_path, chosen, guard)
     try:
-        connection = _connect(name, full_path, read_only, synchronous, timeout, clock)
+        connection = _connect(chosen, full_path, read_only, synchronous, timeout, clock)
         try:
             layout.prepare(connection, full_path, read_only=read_only)
         except BaseException:
@@ -130,11 +198,13 @@ def open(
     except BaseException:
         guards.release(this, guard)
         raise
+    ringing: Any = Ringing(connection, full_path)
     return Store(
-        connection,
+        connection if read_only else ringing,
         path=full_path,
-        name=name,
+        name=chosen,
         read_only=read_only,
+        clock=system_clock if clock is None else _checked(clock),
         on_close=lambda: guards.release(this, guard),
     )
 

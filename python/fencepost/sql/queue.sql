@@ -78,3 +78,17 @@ FROM queue INDEXED BY queue_ready
 WHERE (available_at, controller, resource_key) > (:after_available_at, :after_controller, :after_key)
 ORDER BY available_at, controller, resource_key
 LIMIT :limit;
+
+-- name: next_idle
+SELECT available_at
+FROM queue INDEXED BY fencepost_queue_idle
+WHERE controller = :controller AND claim_token IS NULL
+ORDER BY available_at
+LIMIT 1;
+
+-- name: next_expiry
+SELECT max(claim_expires_at, available_at)
+FROM queue INDEXED BY fencepost_queue_expiry
+WHERE controller = :controller AND claim_token IS NOT NULL AND claim_expires_at IS NOT NULL
+ORDER BY claim_expires_at
+LIMIT 1;

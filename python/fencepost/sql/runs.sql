@@ -138,3 +138,17 @@ SET workflow_ref = :workflow_name, workflow_path = :workflow_source_ref, status 
 WHERE run_id = :run_id AND workflow_path IN (:old_workflow_path, :workflow_source_ref)
   AND (status = 'parked' OR (status = 'claimed'
     AND (claim_expires_at <= :now OR (claim_expires_at > :now AND claim_token = :claim_token))));
+
+-- name: some_parked
+SELECT run_id
+FROM workflow_run_queue INDEXED BY fencepost_runs_status
+WHERE status = 'parked'
+ORDER BY created_at, rowid
+LIMIT :limit;
+
+-- name: next_expiries
+SELECT run_id, claim_expires_at
+FROM workflow_run_queue INDEXED BY workflow_run_queue_claimable
+WHERE status = 'claimed' AND claim_expires_at IS NOT NULL
+ORDER BY claim_expires_at
+LIMIT :limit;
