@@ -122,10 +122,8 @@ class Store:
         given = items(controllers, "controllers")
         wish = Wish(
             bool(runs),
-            frozenset(run_id(item, "exclude_run_ids") for item in excluded),
-            tuple(
-                sorted({name(item, "controllers") for item in items(controllers, "controllers")})
-            ),
+            frozenset(checked_run_id(item, "exclude_run_ids") for item in excluded),
+            tuple(sorted({checked_name(item, "controllers") for item in given})),
             None if feed_after is None else integer(feed_after, "feed_after"),
         )
         timeout = None if timeout_ms is None else integer(timeout_ms, "timeout_ms")
