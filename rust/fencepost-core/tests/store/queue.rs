@@ -74,6 +74,22 @@ fn expired_claims_come_back_however_many_there_are() {
 }
 
 #[test]
+fn waiting_and_expired_rows_share_one_order() {
+    let fixture = Fixture::new();
+    fixture.put("a", "lost", NOW);
+    fixture.claim(&["a"], &["t"], NOW);
+    fixture.put("a", "waits", NOW + 1);
+    fixture.put("b", "waits", NOW - 1);
+    let claims = fixture.claim(&["a", "b"], &["1", "2", "3"], NOW + 1000);
+    let expected = [
+        named("b", "waits", "1"),
+        named("a", "lost", "2"),
+        named("a", "waits", "3"),
+    ];
+    assert_eq!(claims, expected);
+}
+
+#[test]
 fn an_event_during_a_claim_is_not_lost() {
     let fixture = Fixture::new();
     fixture.put("a", "k", NOW);

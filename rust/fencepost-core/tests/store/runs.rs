@@ -1,6 +1,6 @@
 use super::*;
 
-use fencepost_core::{NewRun, Refusal, Source, SourceClaim};
+use fencepost_core::{MAX_TIME_MS, NewRun, Refusal, Source, SourceClaim};
 
 fn run(run_id: &str, lease_ms: i64) -> NewRun {
     NewRun {
@@ -73,12 +73,11 @@ fn a_batch_refuses_in_place_and_keeps_the_rest() {
     );
     let lease = [Value::Integer(i64::MAX)];
     assert_eq!(results[4], Err(Refusal::new("lease_out_of_range", lease)));
-    let fences: Vec<_> = fixture
-        .rows("dump.workflow_run_queue", &[])
-        .iter()
-        .map(|row| row[0].clone())
-        .collect();
-    assert_eq!(fences, text(&["a", "b"]));
+    let rows = fixture.rows("dump.workflow_run_queue", &[]);
+    let ids: Vec<_> = rows.iter().map(|row| row[0].clone()).collect();
+    assert_eq!(ids, text(&["a", "b"]));
+    // Affinity is to the first runner, where nobody says otherwise.
+    assert_eq!(rows[0][8], Value::from("A"));
 }
 
 #[test]
@@ -96,6 +95,24 @@ fn affinity_goes_first_then_age_then_insertion() {
         Vec::<String>::new()
     );
     assert_eq!(fixture.claim_ids("C", &["young"], NOW + 2), ["old-too"]);
+}
+
+#[test]
+fn affinity_goes_first_among_expired_claims_too() {
+    for count in [0, 70] {
+        let fixture = Fixture::new();
+        fixture.add("old", NOW);
+        let affine = NewRun {
+            affinity_runner_id: Some("B".into()),
+            ..run("affine", 1000)
+        };
+        assert!(fixture.enqueue_runs(&[affine], Some(NOW + 1)).unwrap()[0].is_ok());
+        for at in 0..count {
+            fixture.add(&format!("run-{at}"), NOW + 2);
+        }
+        let claimed = fixture.claim_ids("B", &[], NOW + 5000);
+        assert_eq!(claimed[..2], ["affine", "old"]);
+    }
 }
 
 #[test]
@@ -172,7 +189,15 @@ fn a_lease_past_the_last_year_is_refused() {
         refused(outcome),
         ("lease_out_of_range", vec![Value::Integer(i64::MAX)])
     );
+    let longest = MAX_TIME_MS - NOW;
+    let claims = [claim("r")];
     assert_eq!(fixture.claim_ids("A", &[], NOW), ["r"]);
+    let outcome = fixture.renew_runs(&claims, longest + 1, Some(NOW));
+    assert_eq!(refused(outcome).0, "lease_out_of_range");
+    assert_eq!(
+        fixture.renew_runs(&claims, longest, Some(NOW)).unwrap(),
+        [false]
+    );
 }
 
 #[test]
