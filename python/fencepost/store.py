@@ -26,7 +26,7 @@ from .requests import Requests
 from .resources import Resources
 from .runs import Runs
 from .shown import shown
-from .validation import choice, integer, items
+from .validation import choice, integer, items, name as checked_name, run_id as checked_run_id
 from .waiting import Ready, Ringing, Waiter, Wish
 
 SYNCHRONOUS = ("full", "normal", "off")
