@@ -36,7 +36,11 @@ class _OpenFile:
     guards: list[str | None] = field(default_factory=list)
 
 
-_lock = threading.Lock()
+# Re-entrant: a signal handler may open a store in the middle of an opening.
+_lock = threading.RLock()
+creating = threading.RLock()
+"""Held from the creation of a file to its close, so that no store opens it in between."""
+
 _files: dict[_Identity, _OpenFile] = {}
 _inherited: dict[_Identity, str] = {}
 _hooked = False
@@ -128,7 +132,7 @@ def _open_file(target: object) -> _OpenFile | None:
     for suffix in ("-shm", "-wal"):
         main = name.removesuffix(suffix)
         if main != name:
-            return next((entry for entry in _files.values() if main in entry.names), None)
+            return next((entry for entry in list(_files.values()) if main in entry.names), None)
     return None
 
 
@@ -140,8 +144,8 @@ def _uri_path(uri: str) -> str:
 
 def _after_fork() -> None:
     """A child has its parent's account of the locks but none of the locks themselves."""
-    global _lock
-    _lock = threading.Lock()
+    global _lock, creating
+    _lock, creating = threading.RLock(), threading.RLock()
     _inherited.update({this: entry.engine for this, entry in _files.items()})
     _files.clear()
 

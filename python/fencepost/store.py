@@ -227,12 +227,14 @@ def _encodable(path: str) -> bool:
 def _create_file(path: str) -> None:
     """Make the file with mode 0600, and its missing folders with mode 0700.
 
-    Only a file that did not exist is opened here: closing one that a store of this
-    process has open would drop that store's locks.
+    Only a file that did not exist is opened here, one at a time: closing one that a store
+    of this process has open would drop that store's locks.
     """
     try:
         _create_folders(os.path.dirname(path))
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        with guards.creating:
+            if not os.path.lexists(path):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         return
     except OSError as error:
