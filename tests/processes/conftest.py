@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import require
 from tests.processes.remote import Child
 
 
@@ -37,3 +38,10 @@ def path(tmp_path: Path) -> Path:
 def other_engine(engine: str) -> str:
     """The engine that is not under test."""
     return "python" if engine == "native" else "native"
+
+
+@pytest.fixture(params=["native", "python", "mixed"])
+def engines(request: pytest.FixtureRequest) -> list[str]:
+    """What the processes of a test take turns with."""
+    names = ["native", "python"] if request.param == "mixed" else [request.param]
+    return [require(name) for name in names]

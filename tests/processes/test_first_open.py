@@ -8,8 +8,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 import fencepost
 from tests.processes.remote import Child, check_file
 
@@ -59,17 +57,11 @@ def _open_and_work(path: str, engine: str, number: int) -> int:
     return 0
 
 
-@pytest.mark.parametrize(
-    "engines, folders",
-    [
-        pytest.param(["native"], (), id="native"),
-        pytest.param(["python"], (), id="python"),
-        pytest.param(["native", "python"], ("missing", "too"), id="mixed-without-folders"),
-    ],
-)
 def test_all_of_many_processes_open_a_new_path(
-    start: Callable[..., Child], tmp_path: Path, engines: list[str], folders: tuple[str, ...]
+    start: Callable[..., Child], tmp_path: Path, engines: list[str]
 ) -> None:
+    # Without folders it is a race for the folders too.
+    folders = ("missing", "too") if len(engines) > 1 else ()
     path = tmp_path.joinpath(*folders, "store.sqlite")
     child = start()
 

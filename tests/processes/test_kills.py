@@ -9,8 +9,6 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 import fencepost
 from tests.processes import work
 from tests.processes.remote import Child, check_file
@@ -58,14 +56,6 @@ def _kill(pid: int) -> None:
     assert status == -signal.SIGKILL, "the worker ended by itself"
 
 
-@pytest.mark.parametrize(
-    "engines",
-    [
-        pytest.param(["native"], id="native"),
-        pytest.param(["python"], id="python"),
-        pytest.param(["native", "python"], id="mixed"),
-    ],
-)
 def test_nothing_acknowledged_is_lost_to_kills(
     start: Callable[..., Child], path: Path, tmp_path: Path, engines: list[str]
 ) -> None:

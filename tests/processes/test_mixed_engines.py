@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.processes import work
 from tests.processes.remote import Child, check_file
 
@@ -15,14 +13,6 @@ ROUNDS = 250
 TOLD = {"run", "parked", "claim", "done", "refused", "change", "reconciled"}
 
 
-@pytest.mark.parametrize(
-    "engines",
-    [
-        pytest.param(["native", "python"], id="mixed"),
-        pytest.param(["native"], id="native"),
-        pytest.param(["python"], id="python"),
-    ],
-)
 def test_many_processes_share_one_file(
     start: Callable[..., Child], path: Path, tmp_path: Path, engines: list[str]
 ) -> None:

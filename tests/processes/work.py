@@ -47,7 +47,7 @@ class History:
 
 def work(*, path: str, folder: str, engine: str, worker: str, rounds: int, seed: int) -> None:
     """A worker's life: make runs and changes, claim whatever is there, finish it."""
-    choose = random.Random(seed)  # noqa: S311 - a plan, not a secret
+    choose = random.Random(seed)
     with (
         fencepost.open(path, engine=engine, busy_timeout_ms=60_000, synchronous="off") as store,
         History(Path(folder), worker) as history,
@@ -66,7 +66,7 @@ def work(*, path: str, folder: str, engine: str, worker: str, rounds: int, seed:
 
 def drain(*, path: str, folder: str, engine: str, worker: str) -> None:
     """Finish everything that is left, after the leases of the killed have ended."""
-    choose = random.Random(0)  # noqa: S311 - a plan, not a secret
+    choose = random.Random(0)
     options: dict[str, Any] = {"busy_timeout_ms": 60_000, "synchronous": "off"}
     with (
         fencepost.open(path, engine=engine, clock=_after_all_leases, **options) as store,
