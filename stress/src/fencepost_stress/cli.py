@@ -18,7 +18,7 @@ from . import matrix, report, verdict as verdicts
 from .check import check
 from .matrix import Matrix
 from .mutants import MUTANTS
-from .plan import FAULTS, FaultKind, Plan, make_plan
+from .plan import FAULTS, FaultKind, Plan, Synchronous, make_plan
 from .progress import Progress
 from .run import HarnessError, execute
 from .sut import ENGINES
@@ -100,6 +100,13 @@ def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[Faul
 @click.option("--seed", type=click.IntRange(0), default=None, help="Default: drawn, and reported.")
 @click.option("--profile", type=click.Choice(["quick"]), default="quick", show_default=True)
 @click.option(
+    "--synchronous",
+    type=click.Choice(["full", "normal"]),
+    default="normal",
+    show_default=True,
+    help="The store's; a killed process loses nothing with either.",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=None,
@@ -115,6 +122,7 @@ def stress(
     faults: tuple[FaultKind, ...] | None,
     seed: int | None,
     profile: str,
+    synchronous: Synchronous,
     out: Path | None,
     as_json: bool,
     mutants: bool,
@@ -131,14 +139,15 @@ def stress(
     if seed is None:
         seed = random.randrange(_SEEDS)
 
-    def make(engine: str) -> Plan:
+    def make(engine: str, number: int = 0) -> Plan:
         return make_plan(
-            seed=seed,
+            seed=seed + number,
             engine=engine,
             processes=processes,
             seconds=seconds or (_MUTANT_SECONDS if mutants else _SECONDS),
             faults=faults if faults is not None else (() if mutants else FAULTS),
             profile=profile,
+            synchronous=synchronous,
         )
 
     folder = _folder(out)
@@ -189,7 +198,7 @@ def _conclude(runs: Sequence[RunVerdict], path: Path, as_json: bool) -> int:
 
 
 def _try_mutants(
-    names: Sequence[str], make: Callable[[str], Plan], folder: Path, as_json: bool
+    names: Sequence[str], make: Callable[[str, int], Plan], folder: Path, as_json: bool
 ) -> int:
     progress = Progress(Console(stderr=True))
     rows = []

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +17,7 @@ from typing import Self
 import msgspec
 
 from .sut import engine_of
-from .worker import EXIT_HEALED, EXIT_NOT_HEALED, Orders
+from .worker import EXIT_HEALED, EXIT_NOT_HEALED, READY, Orders
 
 
 @dataclass(slots=True)
@@ -22,7 +25,6 @@ class _Member:
     process: subprocess.Popen[bytes]
     name: str
     doomed: bool = False
-    stopped: bool = False
 
 
 class Crew:
@@ -33,7 +35,7 @@ class Crew:
     the main thread: the kernel's notice of death comes when the starting thread ends.
     """
 
-    def __init__(self, directory: Path, database: Path, engine: str) -> None:
+    def __init__(self, directory: Path, database: Path, engine: str, clock_offset: int) -> None:
         self._directory = directory
         self._database = database
         self._engine = engine
@@ -42,7 +44,7 @@ class Crew:
         self._reading, self._writing = os.pipe()
         self.problems: list[str] = []
         self.healed = 0
-        self.clock_offset = 0
+        self.clock_offset = clock_offset
         self.start = 0
 
     def __enter__(self) -> Self:
@@ -58,6 +60,7 @@ class Crew:
             member.process.kill()
         for member in self._members.values():
             member.process.wait()
+            _close(member.process)
         os.close(self._reading)
         os.close(self._writing)
 
@@ -76,19 +79,43 @@ class Crew:
             parent=os.getpid(),
             lifeline=self._reading,
             clock_offset=self.clock_offset,
-            start=self.start,
         )
         command = [sys.executable, "-m", "fencepost_stress.worker"]
         with (self._directory / "stderr" / f"{name}.txt").open("wb") as stderr:
             process = subprocess.Popen(
                 [*command, msgspec.json.encode(orders).decode()],
-                stdin=subprocess.DEVNULL,
-                stdout=stderr,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 stderr=stderr,
                 pass_fds=(self._reading,),
                 process_group=0,
             )
         self._members[slot] = _Member(process, name)
+        if self.start:
+            self._tell_start(process)
+
+    def begin(self, timeout_seconds: float) -> bool:
+        """Wait until everybody has opened the store, then let the load begin.
+
+        The start's stamp is the same for all, those that are hired later included.
+        False when somebody was not ready in time, or died.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        ready = all(_says_ready(member.process, deadline) for member in self._members.values())
+        self.start = time.monotonic_ns()
+        for member in self._members.values():
+            self._tell_start(member.process)
+        return ready
+
+    def _tell_start(self, process: subprocess.Popen[bytes]) -> None:
+        if process.stdin is None:
+            raise RuntimeError("a worker was started without its standard input")
+        try:
+            process.stdin.write(b"%d\n" % self.start)
+            process.stdin.close()
+        except BrokenPipeError:
+            # It died at once; `collect` says of what.
+            return
 
     def name(self, slot: int) -> str | None:
         """The process in a slot, or None when it has ended."""
@@ -104,11 +131,9 @@ class Crew:
 
     def pause(self, slot: int) -> None:
         self._signal(slot, signal.SIGSTOP)
-        self._members[slot].stopped = True
 
     def resume(self, slot: int) -> None:
         self._signal(slot, signal.SIGCONT)
-        self._members[slot].stopped = False
 
     def _signal(self, slot: int, number: signal.Signals) -> None:
         # Not yet reaped, so the id cannot belong to anybody else.
@@ -123,6 +148,7 @@ class Crew:
                 running += 1
                 continue
             del self._members[slot]
+            _close(member.process)
             self._ended(member, code)
         return running
 
@@ -135,3 +161,18 @@ class Crew:
             said = (self._directory / "stderr" / f"{member.name}.txt").read_text(errors="replace")
             last = said.strip().splitlines()[-1:] or ["it said nothing"]
             self.problems.append(f"{member.name} ended with {code}: {last[0]}")
+
+
+def _says_ready(process: subprocess.Popen[bytes], deadline: float) -> bool:
+    if process.stdout is None:
+        return False
+    waiting, _, _ = select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))
+    return bool(waiting) and process.stdout.readline() == READY
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            # What was not read or written any more does not matter: the process is gone.
+            with suppress(BrokenPipeError):
+                pipe.close()

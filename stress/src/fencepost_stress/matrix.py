@@ -17,7 +17,8 @@ from .run import Watcher, execute
 from .sut import MUTANT
 
 SCHEMA = "fencepost-stress/mutants/1"
-HEAL_PATIENCE_MS = 1500
+ROUNDS = 5
+PATIENCE_MS = 1500
 """Broken stores strand work; nobody needs to wait for it as long as in a real run."""
 
 Fate: TypeAlias = Literal["killed", "survived", "not reached"]
@@ -30,11 +31,11 @@ class Row(msgspec.Struct, frozen=True):
     bug: str
     fate: Fate
     expected: tuple[str, ...]
-    killed_by: tuple[str, ...]
-    reached: int
-    calls: int
-    seconds: float
-    directory: str
+    killed_by: tuple[str, ...] = ()
+    reached: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    directory: str = ""
 
 
 class Matrix(msgspec.Struct, frozen=True):
@@ -46,32 +47,36 @@ class Matrix(msgspec.Struct, frozen=True):
         return all(row.fate == "killed" for row in self.rows)
 
 
-def try_mutant(name: str, make: Callable[[str], Plan], directory: Path, watch: Watcher) -> Row:
-    """Run a mutant by the plan that `make` gives for its engine, and see whether it is caught.
+def try_mutant(name: str, make: Callable[[str, int], Plan], directory: Path, watch: Watcher) -> Row:
+    """Run a mutant, in rounds with other seeds, until it is caught or no round is left.
 
-    It counts as killed only when a property objects that its bug should break.
+    `make` gives the plan for an engine and a round. A mutant counts as killed only when
+    a property objects that its bug should break.
     """
     mutant = MUTANTS[name]
-    plan = msgspec.structs.replace(make(f"{MUTANT}{name}"), heal_patience_ms=HEAL_PATIENCE_MS)
-    ending = execute(plan, directory, watch)
-    verdict = check(directory)
-    killed_by = tuple(one.id for one in verdict.properties if one.verdict == "invalid")
-    fate: Fate = "survived"
-    if not ending.reached:
-        fate = "not reached"
-    elif set(killed_by) & set(mutant.killers):
-        fate = "killed"
-    return Row(
-        mutant=name,
-        bug=mutant.bug,
-        fate=fate,
-        expected=mutant.killers,
-        killed_by=killed_by,
-        reached=ending.reached,
-        calls=verdict.counts["calls"],
-        seconds=round(verdict.run_seconds + verdict.check_seconds, 1),
-        directory=str(directory),
-    )
+    row = Row(name, mutant.bug, "not reached", mutant.killers)
+    for number in range(ROUNDS):
+        place = directory / f"round-{number + 1}"
+        plan = make(f"{MUTANT}{name}", number)
+        ending = execute(msgspec.structs.replace(plan, heal_patience_ms=PATIENCE_MS), place, watch)
+        verdict = check(place)
+        killed_by = tuple(one.id for one in verdict.properties if one.verdict == "invalid")
+        reached = row.reached + ending.reached
+        fate: Fate = "survived" if reached else "not reached"
+        if reached and set(killed_by) & set(mutant.killers):
+            fate = "killed"
+        row = msgspec.structs.replace(
+            row,
+            fate=fate,
+            killed_by=killed_by,
+            reached=reached,
+            calls=row.calls + verdict.counts["calls"],
+            seconds=round(row.seconds + verdict.run_seconds + verdict.check_seconds, 1),
+            directory=str(place),
+        )
+        if fate == "killed":
+            break
+    return row
 
 
 def show(console: Console, matrix: Matrix) -> None:

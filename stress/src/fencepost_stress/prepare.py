@@ -19,7 +19,7 @@ from .sut import open_store
 def main() -> int:
     engine, path = sys.argv[1:]
     warnings.simplefilter("ignore", fencepost.SQLiteVersionWarning)
-    with open_store(engine, Path(path), Clock(shared_offset())):
+    with open_store(engine, Path(path), Clock(shared_offset()), synchronous="full"):
         return 0
 
 

@@ -25,6 +25,7 @@ from .sut import engine_of
 DATABASE = "store.sqlite"
 _TICK_SECONDS = 0.1
 _PREPARE_SECONDS = 60
+_READY_SECONDS = 60
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -54,12 +55,14 @@ def execute(plan: Plan, directory: Path, watch: Watcher) -> Ending:
     nemesis_writer = Writer(directory / "history" / "nemesis.jsonl")
     nemesis_writer.begin("nemesis", plan_seed=plan.seed)
     began = time.monotonic()
-    with Crew(directory, database, plan.engine) as crew:
+    with Crew(directory, database, plan.engine, clock.shared_offset()) as crew:
         nemesis = Nemesis(plan, crew, nemesis_writer)
-        crew.clock_offset = clock.shared_offset()
-        crew.start = time.monotonic_ns()
         for slot in range(plan.processes):
             crew.hire(slot)
+        watch(board.total(), {}, "starting")
+        if not crew.begin(_READY_SECONDS):
+            crew.problems.append("not every worker was ready when the load began")
+        nemesis_writer.note("load")
         wal = _Wal(database)
         load_end = crew.start + plan.load_ms * 1_000_000
         while (left := load_end - time.monotonic_ns()) > 0:

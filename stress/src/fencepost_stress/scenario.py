@@ -18,22 +18,26 @@ from .plan import Plan
 from .session import Session
 
 CONTROLLER = "reconcile"
-_REMEMBERED = 24
-_OVERSLEEP_MS = 40
+_REMEMBERED = 16
+_LINE_UP_NS = 4_000_000
 
 
 @dataclass(slots=True)
 class _Held:
-    """A claim as its worker knows it; `renewals` makes each renewal's lease its own."""
+    """A claim of a run as its worker knows it; `renewals` makes each renewal's lease its own."""
 
     run_id: str
     token: str
+    lease_ms: int
     renewals: int = 0
 
 
 @dataclass(slots=True)
 class _Key:
+    """A claim of a queue row."""
+
     claim: Any
+    lease_ms: int
     renewals: int = 0
 
 
@@ -47,26 +51,36 @@ class Scenario:
         self._plan = plan
         self._clock = clock
         self._start = start
+        self._slot = slot
         # A restarted worker bears the runner id of its predecessor: only tokens may count.
         self._runner = f"runner-{slot}"
         self._name = f"{slot}.{incarnation}"
         self._random = random.Random(f"{plan.seed}/{self._name}")
         self._serial = 0
         self._old_runs: deque[_Held] = deque(maxlen=_REMEMBERED)
+        self._lost_runs: deque[_Held] = deque(maxlen=_REMEMBERED)
         self._old_keys: deque[_Key] = deque(maxlen=_REMEMBERED)
         self._raced = -1
         weights = plan.weights
         self._steps = (
             (self._enqueue, weights.enqueue),
             (self._claim, weights.claim),
-            (self._race, weights.race),
             (self._event, weights.event),
             (self._reconcile, weights.reconcile),
             (self._stale, weights.stale),
         )
 
     def step(self) -> None:
-        """One thing that a worker does."""
+        """One thing that a worker does; when a new race is on, that first."""
+        period = self._plan.race_ms * 1_000_000
+        heat, into = divmod(time.monotonic_ns() - self._start, period)
+        if period - into < _LINE_UP_NS:
+            time.sleep((period - into) / 1e9)
+            heat += 1
+        if heat != self._raced:
+            self._raced = heat
+            self._race(heat)
+            return
         steps, weights = zip(*self._steps, strict=True)
         self._random.choices(steps, weights)[0]()
 
@@ -80,12 +94,18 @@ class Scenario:
         self._serial += 1
         return f"{kind}-{self._name}-{self._serial}"
 
+    def _lease(self) -> int:
+        """Most leases outlive the work; some are so short that they end during it."""
+        if self._random.random() < self._plan.short_leases:
+            return self._random.randrange(15, 50)
+        return self._plan.lease_ms
+
     def _enqueue(self) -> None:
         self._insert(self._unique("run"))
 
-    def _insert(self, run_id: str, parent: str | None = None) -> str:
-        """Enqueue a run and work on it; gives the code of a refusal, else nothing."""
-        token = self._unique("token")
+    def _insert(self, run_id: str, parent: str | None = None) -> None:
+        """Enqueue a run and work on it."""
+        token, lease = self._unique("token"), self._lease()
         optional: dict[str, Any] = {} if parent is None else {"parent_run_id": parent}
         if self._random.random() < 0.2:
             optional["affinity_runner_id"] = (
@@ -99,15 +119,14 @@ class Scenario:
             input={"by": self._name},
             runner_id=self._runner,
             claim_token=token,
-            lease_ms=self._plan.lease_ms,
+            lease_ms=lease,
             **optional,
         )
         if answer.value is not None:
-            self._work(_Held(run_id, token))
-        return answer.code
+            self._work(_Held(run_id, token, lease))
 
     def _claim(self) -> None:
-        token = self._unique("token")
+        token, lease = self._unique("token"), self._lease()
         optional: dict[str, Any] = {}
         if self._old_runs and self._random.random() < 0.1:
             optional["exclude_run_ids"] = [self._random.choice(self._old_runs).run_id]
@@ -115,11 +134,11 @@ class Scenario:
             "runs.claim_next",
             runner_id=self._runner,
             claim_token=token,
-            lease_ms=self._plan.lease_ms,
+            lease_ms=lease,
             **optional,
         )
         if answer.value is not None:
-            self._work(_Held(answer.value.run_id, token))
+            self._work(_Held(answer.value.run_id, token, lease))
 
     def _work(self, held: _Held) -> None:
         """Hold a claim for a while, and let go of it in one of the ways there are."""
@@ -129,21 +148,38 @@ class Scenario:
         if self._random.random() < 0.3:
             self._call_with(held, "runs.verify")
         fate = self._random.random()
-        if fate < self._plan.oversleep:
-            # Hold on past the lease, then go on as if nothing had happened.
-            time.sleep((self._plan.lease_ms + _OVERSLEEP_MS) / 1000)
-            self._call_with(held, "runs.verify")
-            self._renew(held)
-        if fate < 0.10:
+        if held.lease_ms < self._plan.lease_ms and fate < 0.6:
+            self._outlive(held)
+        elif fate < 0.04:
             # Forget it: somebody else takes it over when the lease ends.
-            pass
-        elif fate < 0.34:
+            self._lost_runs.append(held)
+        elif fate < 0.3:
             self._call_with(held, "runs.park")
-        elif fate < 0.38:
+        elif fate < 0.34:
             self._call_with(held, "runs.delete")
         else:
             self._call_with(held, "runs.complete")
         self._old_runs.append(held)
+
+    def _outlive(self, held: _Held) -> None:
+        """Hold on past the lease, by little or by more, then go on as if nothing had happened."""
+        self._sleep_out(held.lease_ms + held.renewals)
+        self._use(held)
+        self._lost_runs.append(held)
+
+    def _sleep_out(self, lease_ms: int) -> None:
+        extra = self._random.choice((self._random.uniform(0, 2), self._random.uniform(2, 30)))
+        time.sleep((lease_ms + extra) / 1000)
+
+    def _use(self, held: _Held) -> None:
+        """Use a token that may be stale."""
+        name = self._random.choice(
+            ("runs.renew", "runs.verify", "runs.park", "runs.complete", "runs.delete")
+        )
+        if name == "runs.renew":
+            self._renew(held)
+        else:
+            self._call_with(held, name)
 
     def _renew(self, held: _Held) -> None:
         held.renewals += 1
@@ -151,21 +187,19 @@ class Scenario:
             "runs.renew",
             run_id=held.run_id,
             claim_token=held.token,
-            lease_ms=self._plan.lease_ms + held.renewals,
+            lease_ms=held.lease_ms + held.renewals,
         )
 
     def _call_with(self, held: _Held, name: str) -> bool:
         answer = self._session.call(name, run_id=held.run_id, claim_token=held.token)
         return answer.value is True
 
-    def _race(self) -> None:
-        """Everybody continues the same parent at about the same time; it changes with time."""
-        heat = (time.monotonic_ns() - self._start) // (self._plan.race_ms * 1_000_000)
-        parent = f"parent-{heat}"
-        if heat != self._raced:
-            self._raced = heat
-            self._insert(parent)
-        self._insert(self._unique("continuation"), parent)
+    def _race(self, heat: int) -> None:
+        """Everybody continues the same parent at once; some insert the next one under one id."""
+        self._insert(self._unique("continuation"), f"parent-{heat - 1}")
+        processes = self._plan.processes
+        if self._slot in {heat % processes, (heat + 1) % processes}:
+            self._insert(f"parent-{heat}")
 
     # The reconcile queue.
 
@@ -188,12 +222,11 @@ class Scenario:
         self._session.call("queue.enqueue", controller=CONTROLLER, key=key, **optional)
 
     def _reconcile(self) -> None:
-        answer = self._session.call(
-            "queue.claim_next", controllers=[CONTROLLER], lease_ms=self._plan.lease_ms
-        )
+        lease = self._lease()
+        answer = self._session.call("queue.claim_next", controllers=[CONTROLLER], lease_ms=lease)
         if answer.value is None:
             return
-        held = _Key(answer.value)
+        held = _Key(answer.value, lease)
         if self._random.random() < 0.3:
             self._renew_key(held)
         if self._random.random() < 0.25:
@@ -202,17 +235,21 @@ class Scenario:
         else:
             self.think()
         fate = self._random.random()
-        if fate < 0.7:
-            self._session.call("queue.settle", claim=held.claim)
-        elif fate < 0.93:
+        if lease < self._plan.lease_ms and fate < 0.4:
+            self._sleep_out(lease + held.renewals)
+            self._use_key(held)
+        elif fate < 0.7:
+            self._settle(held)
+        elif fate < 0.95:
             self._requeue(held)
         self._old_keys.append(held)
 
     def _renew_key(self, held: _Key) -> None:
         held.renewals += 1
-        self._session.call(
-            "queue.renew", claim=held.claim, lease_ms=self._plan.lease_ms + held.renewals
-        )
+        self._session.call("queue.renew", claim=held.claim, lease_ms=held.lease_ms + held.renewals)
+
+    def _use_key(self, held: _Key) -> None:
+        self._random.choice((self._renew_key, self._requeue, self._settle))(held)
 
     def _requeue(self, held: _Key) -> None:
         due = self._clock.wall(time.monotonic_ns()) + self._random.choice((0, 20, 120))
@@ -224,18 +261,11 @@ class Scenario:
     def _stale(self) -> None:
         """Use a claim again that was let go of, or may have been lost meanwhile."""
         if self._old_keys and self._random.random() < 0.4:
-            key = self._random.choice(self._old_keys)
-            use = self._random.choice((self._renew_key, self._requeue, self._settle))
-            use(key)
+            self._use_key(self._random.choice(self._old_keys))
+        elif self._lost_runs and self._random.random() < 0.7:
+            self._use(self._random.choice(self._lost_runs))
         elif self._old_runs:
-            held = self._random.choice(self._old_runs)
-            name = self._random.choice(
-                ("runs.renew", "runs.verify", "runs.park", "runs.complete", "runs.complete")
-            )
-            if name == "runs.renew":
-                self._renew(held)
-            else:
-                self._call_with(held, name)
+            self._use(self._random.choice(self._old_runs))
 
     def _settle(self, held: _Key) -> None:
         self._session.call("queue.settle", claim=held.claim)
@@ -269,7 +299,7 @@ class Scenario:
             lease_ms=self._plan.lease_ms,
         ).value
         if run is not None:
-            self._call_with(_Held(run.run_id, token), "runs.complete")
+            self._call_with(_Held(run.run_id, token, self._plan.lease_ms), "runs.complete")
         claim = self._session.call(
             "queue.claim_next", controllers=[CONTROLLER], lease_ms=self._plan.lease_ms
         ).value

@@ -119,7 +119,8 @@ def repeat_command(plan: Plan) -> str:
     faults = ",".join(plan.faults_asked) or "none"
     return (
         f"fencepost stress {target} --processes {plan.processes} "
-        f"--seconds {plan.seconds:g} --faults {faults} --seed {plan.seed}"
+        f"--seconds {plan.seconds:g} --faults {faults} --synchronous {plan.synchronous} "
+        f"--seed {plan.seed}"
     )
 
 

@@ -28,10 +28,11 @@ from .sut import open_store
 
 EXIT_HEALED = 0
 EXIT_NOT_HEALED = 3
+READY = b"ready\n"
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """What the harness tells a worker. Times are monotonic nanoseconds."""
+    """What the harness tells a worker at first; the start follows on standard input."""
 
     directory: str
     database: str
@@ -42,7 +43,6 @@ class Orders(msgspec.Struct, frozen=True):
     parent: int
     lifeline: int
     clock_offset: int
-    start: int
 
 
 def run(orders: Orders) -> int:
@@ -55,18 +55,27 @@ def run(orders: Orders) -> int:
     clock = Clock(orders.clock_offset, session.clock_read)
     libraries = asdict(fencepost.engine_info())
     writer.begin(orders.process, pid=os.getpid(), engine=orders.engine, libraries=libraries)
-    with open_store(orders.engine, Path(orders.database), clock, cell.reach) as store:
+    with open_store(
+        orders.engine,
+        Path(orders.database),
+        clock,
+        synchronous=plan.synchronous,
+        reached=cell.reach,
+    ) as store:
         session.store = store
         writer.note("opened", engine=store.engine_name)
+        sys.stdout.buffer.write(READY)
+        sys.stdout.buffer.flush()
+        start = int(sys.stdin.readline())
         scenario = Scenario(
             session,
             plan,
             clock,
             slot=orders.slot,
             incarnation=orders.incarnation,
-            start=orders.start,
+            start=start,
         )
-        load_end = orders.start + plan.load_ms * 1_000_000
+        load_end = start + plan.load_ms * 1_000_000
         while time.monotonic_ns() < load_end:
             scenario.step()
             scenario.think()

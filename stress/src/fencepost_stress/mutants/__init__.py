@@ -33,7 +33,12 @@ MUTANTS: dict[str, type[Mutant]] = {
 
 
 def open_mutant(
-    name: str, path: Path, clock: Callable[[], int], reached: Callable[[], None] | None = None
+    name: str,
+    path: Path,
+    clock: Callable[[], int],
+    *,
+    synchronous: str,
+    reached: Callable[[], None] | None = None,
 ) -> fencepost.Store:
     """A store that is broken in the way that the mutant's name says."""
-    return open_as_store(MUTANTS[name], path, clock, reached)
+    return open_as_store(MUTANTS[name], path, clock, reached, synchronous)

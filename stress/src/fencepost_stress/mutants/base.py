@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import fencepost
-from fencepost import layout
+from fencepost.engine import python
 from fencepost.engine.python import PythonEngine
 
 
@@ -19,21 +18,23 @@ class Mutant(PythonEngine):
         name: what the command line calls it.
         bug: the bug that it stands for.
         killers: the properties of which at least one must object.
-        reached: to be called where the broken line is.
+        watcher: told each time that the broken line is reached.
     """
 
     name: ClassVar[str]
     bug: ClassVar[str]
     killers: ClassVar[tuple[str, ...]]
-    reached: Callable[[], None]
+    watcher: ClassVar[Callable[[], None] | None] = None
+
+    @classmethod
+    def reached(cls) -> None:
+        """To be called where the broken line is."""
+        if cls.watcher is not None:
+            cls.watcher()
 
     def run_sql(self, sql: str, params: Mapping[str, Any]) -> int:
         """Run a statement that the store does not have; gives the number of changed rows."""
         return self._connection().execute(sql, params).rowcount
-
-
-def _unwatched() -> None:
-    """Nobody counts how often the broken line is reached."""
 
 
 def open_as_store(
@@ -41,14 +42,13 @@ def open_as_store(
     path: Path,
     clock: Callable[[], int],
     reached: Callable[[], None] | None,
+    synchronous: str,
 ) -> fencepost.Store:
-    """A store over a mutant, opened as `fencepost.open` opens one."""
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    engine = mutant(
-        str(path), read_only=False, synchronous="full", busy_timeout_ms=5000, clock=clock
-    )
-    engine.reached = _unwatched if reached is None else reached
-    layout.prepare(engine, str(path), read_only=False)
-    return fencepost.Store(
-        engine, path=str(path), name="python", read_only=False, on_close=lambda: None
-    )
+    """A store over a mutant: `fencepost.open`, with the mutant in the engine's place."""
+    mutant.watcher = reached
+    correct = python.PythonEngine
+    python.PythonEngine = mutant  # type: ignore[misc]
+    try:
+        return fencepost.open(path, engine="python", clock=clock, synchronous=synchronous)
+    finally:
+        python.PythonEngine = correct  # type: ignore[misc]
