@@ -1,73 +1,44 @@
-//! The connection: opening it, the one lock around it, and its transactions.
+//! The connection: the one lock around it, and its transactions.
 
 use std::any::Any;
-use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
+use rusqlite::ffi::SQLITE_BUSY;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::open::{self, Options};
+use crate::patience::{is_busy, patiently};
 use crate::session::Session;
 use crate::statements::{self, ADDITIONS, CONNECTION, LAYOUT, SCHEMA, named};
+use crate::turns::Turns;
 use crate::value::{Row, Value};
 
 const BEGIN: &str = named(CONNECTION, "begin");
 const COMMIT: &str = named(CONNECTION, "commit");
 const ROLLBACK: &str = named(CONNECTION, "rollback");
 const USE_WAL: &str = named(CONNECTION, "use_wal");
-const FOREIGN_KEYS_ON: &str = named(CONNECTION, "foreign_keys_on");
-const SYNCHRONOUS_FULL: &str = named(CONNECTION, "synchronous_full");
-const SYNCHRONOUS_NORMAL: &str = named(CONNECTION, "synchronous_normal");
-const SYNCHRONOUS_OFF: &str = named(CONNECTION, "synchronous_off");
-const QUERY_ONLY: &str = named(CONNECTION, "query_only");
 const FOREIGN_TABLES: &str = named(LAYOUT, "foreign_tables");
-
-/// More than there are statements, so that none is ever prepared twice.
-const KEPT_STATEMENTS: usize = 256;
-
-/// How often the switch to WAL is tried again at most.
-const WAL_RETRY: Duration = Duration::from_millis(5);
-
-/// When a commit has reached the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Synchronous {
-    /// Before the call returns.
-    Full,
-    /// At the next checkpoint; a power failure may lose the last commits.
-    Normal,
-    /// When the operating system likes.
-    Off,
-}
-
-/// How to open a file.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Never write to it.
-    pub read_only: bool,
-    /// Nobody writes to it: take no locks and look for no journal.
-    pub immutable: bool,
-    /// When a commit has reached the disk.
-    pub synchronous: Synchronous,
-    /// How long to wait for another process's lock.
-    pub busy_timeout: Duration,
-}
 
 /// One open database, safe to use from many threads; a forked child is refused.
 pub struct Store {
-    connection: Mutex<Option<Connection>>,
+    held: Mutex<Option<Held>>,
     process: u32,
     clock: Box<dyn Clock>,
     busy_timeout: Duration,
     read_only: bool,
+}
+
+/// What one thread at a time has.
+struct Held {
+    connection: Connection,
+    turns: Turns,
 }
 
 /// The version of the SQLite library that is built in.
@@ -79,29 +50,17 @@ pub fn sqlite_version() -> &'static str {
 impl Store {
     /// Open an existing file.
     pub fn open(path: &Path, options: Options, clock: Box<dyn Clock>) -> Result<Self> {
-        let connection = open_connection(path, options)?;
-        // SQLite counts the timeout in an int.
-        let busy_timeout = options
-            .busy_timeout
-            .min(Duration::from_millis(i32::MAX as u64));
-        connection.busy_timeout(busy_timeout)?;
-        connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
-        // Else SQLite looks at the values when it plans, and plans anew for each that is bound.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        connection.execute_batch(FOREIGN_KEYS_ON)?;
-        connection.execute_batch(match options.synchronous {
-            Synchronous::Full => SYNCHRONOUS_FULL,
-            Synchronous::Normal => SYNCHRONOUS_NORMAL,
-            Synchronous::Off => SYNCHRONOUS_OFF,
-        })?;
-        if options.read_only {
-            connection.execute_batch(QUERY_ONLY)?;
-        }
+        // An absolute path is never taken for a URI or for ":memory:".
+        let path = std::path::absolute(path).map_err(|error| Error::Internal(error.to_string()))?;
+        let held = Held {
+            connection: open::open(&path, options)?,
+            turns: Turns::new(&path, options.busy_timeout),
+        };
         Ok(Self {
-            connection: Mutex::new(Some(connection)),
+            held: Mutex::new(Some(held)),
             process: process::id(),
             clock,
-            busy_timeout,
+            busy_timeout: options.busy_timeout,
             read_only: options.read_only,
         })
     }
@@ -114,30 +73,17 @@ impl Store {
         if process::id() != self.process {
             return Ok(());
         }
-        let mut guard = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match guard.take().map(Connection::close) {
-            None | Some(Ok(())) => Ok(()),
-            Some(Err((_, error))) => Err(error.into()),
+        let mut guard = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match guard.take() {
+            None => Ok(()),
+            Some(held) => held.connection.close().map_err(|(_, error)| error.into()),
         }
     }
 
-    /// Switch the file to WAL, trying again within the busy timeout, which SQLite does not
-    /// apply to the switch.
+    /// Switch the file to WAL, trying again within the busy timeout.
     pub fn use_wal(&self) -> Result<()> {
-        let deadline = Instant::now() + self.busy_timeout;
-        loop {
-            match self.session(|session| session.first(USE_WAL, &[])) {
-                Err(Error::Sqlite { code, .. })
-                    if code & 0xff == rusqlite::ffi::SQLITE_BUSY && Instant::now() < deadline =>
-                {
-                    thread::sleep(WAL_RETRY);
-                }
-                outcome => return outcome.map(|_| ()),
-            }
-        }
+        self.session(|session| self.patiently(|| session.first(USE_WAL, &[])))
+            .map(|_| ())
     }
 
     /// Create what is missing of the tables and the additions.
@@ -167,7 +113,12 @@ impl Store {
     pub fn read(&self, statement: &str, params: &[(String, Value)]) -> Result<Vec<Row>> {
         let sql = statements::find(statement)
             .ok_or_else(|| Error::Internal(format!("no statement {statement}")))?;
-        self.session(|session| session.all_with(sql, params))
+        self.session(|session| self.patiently(|| session.all_with(sql, params)))
+    }
+
+    /// What `call` gives, tried again within the busy timeout; for what does not write rows.
+    pub(crate) fn patiently<T>(&self, call: impl Fn() -> Result<T>) -> Result<T> {
+        patiently(self.busy_timeout, call)
     }
 
     /// One write transaction: all of `work` is committed, or nothing.
@@ -176,7 +127,7 @@ impl Store {
             if self.read_only {
                 return Err(Error::ReadOnly);
             }
-            session.execute(BEGIN, &[])?;
+            begin(session)?;
             let done = work(session)?;
             session.execute(COMMIT, &[])?;
             Ok(done)
@@ -190,15 +141,13 @@ impl Store {
         if process::id() != self.process {
             return Err(Error::refused("forked", []));
         }
-        let guard = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let Some(connection) = guard.as_ref() else {
+        let guard = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(held) = guard.as_ref() else {
             return Err(Error::refused("closed", []));
         };
         let session = Session {
-            connection,
+            connection: &held.connection,
+            turns: &held.turns,
             clock: &*self.clock,
         };
         // What a failed rollback left open must not become part of this operation.
@@ -216,13 +165,26 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         if process::id() != self.process {
-            let connection = self
-                .connection
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner);
-            mem::forget(connection.take());
+            let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+            mem::forget(held.take());
         }
     }
+}
+
+/// Begin a write transaction, when it is this process's turn.
+fn begin(session: &Session<'_>) -> Result<()> {
+    let locked = session.turns.take(|| match session.execute(BEGIN, &[]) {
+        Ok(_) => Ok(true),
+        Err(error) if is_busy(&error) => Ok(false),
+        Err(error) => Err(error),
+    })?;
+    if locked {
+        return Ok(());
+    }
+    Err(Error::Sqlite {
+        code: SQLITE_BUSY,
+        detail: "the lock was not to be had within the busy timeout".into(),
+    })
 }
 
 /// Roll back, where SQLite has not done so by itself.
@@ -241,41 +203,6 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "a panic".to_owned())
 }
 
-fn open_connection(path: &Path, options: Options) -> Result<Connection> {
-    let access = if options.read_only {
-        OpenFlags::SQLITE_OPEN_READ_ONLY
-    } else {
-        OpenFlags::SQLITE_OPEN_READ_WRITE
-    };
-    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // An absolute path is never taken for a URI or for ":memory:".
-    let path = std::path::absolute(path).map_err(|error| Error::Internal(error.to_string()))?;
-    Ok(if options.immutable {
-        let uri = immutable_uri(path.as_os_str());
-        Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?
-    } else {
-        Connection::open_with_flags(path, flags)?
-    })
-}
-
-/// `file:` and the path, every byte that means something in a URI escaped.
-fn immutable_uri(path: &OsStr) -> PathBuf {
-    let mut uri = String::from("file://");
-    for byte in path.as_encoded_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                uri.push(char::from(*byte));
-            }
-            _ => {
-                // Writing to a String can't fail.
-                let _ = write!(uri, "%{byte:02X}");
-            }
-        }
-    }
-    uri.push_str("?immutable=1");
-    PathBuf::from(uri)
-}
-
 #[cfg(test)]
 mod tests {
     use rusqlite::named_params;
@@ -283,6 +210,7 @@ mod tests {
 
     use super::*;
     use crate::clock::SystemClock;
+    use crate::open::Synchronous;
     use crate::statements::FEED;
 
     const SET_WATERMARK: &str = named(FEED, "set_watermark");
@@ -300,14 +228,6 @@ mod tests {
         let store = Store::open(&path, options, Box::new(SystemClock)).unwrap();
         store.create_schema().unwrap();
         (store, folder)
-    }
-
-    #[test]
-    fn escapes_what_a_uri_would_read() {
-        assert_eq!(
-            immutable_uri(OsStr::new("/a b/50%?#ä.db")),
-            PathBuf::from("file:///a%20b/50%25%3F%23%C3%A4.db?immutable=1"),
-        );
     }
 
     #[test]
@@ -340,6 +260,6 @@ mod tests {
         let outcome = store.set_watermark("s", 1, None);
         assert!(matches!(outcome, Err(Error::Refused(refusal)) if refusal.code == "forked"));
         store.close().unwrap();
-        assert!(store.connection.get_mut().unwrap().is_some());
+        assert!(store.held.get_mut().unwrap().is_some());
     }
 }

@@ -11,18 +11,27 @@ mod effects;
 mod error;
 mod events;
 mod feed;
+mod open;
+mod patience;
 mod queue;
+#[cfg(unix)]
+mod rendezvous;
+#[cfg(not(unix))]
+#[path = "rendezvous_none.rs"]
+mod rendezvous;
 mod requests;
 mod resources;
 mod runs;
 mod session;
 pub mod statements;
 mod time;
+mod turns;
 mod value;
 
 pub use clock::{Clock, ClockError, SystemClock};
-pub use connection::{Options, Store, Synchronous, sqlite_version};
+pub use connection::{Store, sqlite_version};
 pub use error::{Error, Refusal, Result};
+pub use open::{Options, Synchronous};
 pub use queue::{Claim, Enqueued};
 pub use requests::RequestChange;
 pub use runs::{NewRun, RunClaim, Source, SourceClaim};

@@ -166,12 +166,15 @@ impl Store {
     /// Whether a claim is live. Changes nothing.
     pub fn verify_run(&self, run_id: &str, claim_token: &str, now: Option<i64>) -> Result<bool> {
         self.session(|session| {
-            session.exists(
-                VERIFY,
-                named_params! {
-                    ":run_id": run_id, ":claim_token": claim_token, ":now": session.now(now)?,
-                },
-            )
+            let now = session.now(now)?;
+            self.patiently(|| {
+                session.exists(
+                    VERIFY,
+                    named_params! {
+                        ":run_id": run_id, ":claim_token": claim_token, ":now": now,
+                    },
+                )
+            })
         })
     }
 

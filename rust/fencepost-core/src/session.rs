@@ -8,6 +8,7 @@ use rusqlite::{Connection, Row as StoredRow, Rows, ToSql};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::time::{MAX_TIME_MS, MIN_TIME_MS};
+use crate::turns::Turns;
 use crate::value::{Row, Value};
 
 /// Named parameters, each `(":name", value)`.
@@ -16,6 +17,7 @@ pub(crate) type Params<'a> = &'a [(&'a str, &'a dyn ToSql)];
 /// What an operation works with while it has the connection.
 pub(crate) struct Session<'a> {
     pub(crate) connection: &'a Connection,
+    pub(crate) turns: &'a Turns,
     pub(crate) clock: &'a dyn Clock,
 }
 

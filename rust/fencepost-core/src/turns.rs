@@ -1,0 +1,102 @@
+//! Taking turns at the write lock, across processes, without starving anybody.
+//!
+//! Mirrors `python/fencepost/engine/python/turns.py`, which says how it works and why it
+//! is only a hint.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::rendezvous::{Place, folder, names, wake_first};
+
+const LEAST_TURN: Duration = Duration::from_micros(2500);
+const LEAST_TURN_CALLS: u32 = 8;
+const SHORT_CALL: Duration = Duration::from_micros(120);
+const SHORT_TURN_CALLS: u32 = 150;
+const IDLE: Duration = Duration::from_millis(50);
+const FIRST_TICK: Duration = Duration::from_millis(1);
+const OTHER_TICK: Duration = Duration::from_millis(50);
+
+/// One connection's place among the writers of one file.
+pub(crate) struct Turns {
+    folder: PathBuf,
+    timeout: Duration,
+    /// None before the first turn.
+    began: Cell<Option<Instant>>,
+    calls: Cell<u32>,
+}
+
+impl Turns {
+    pub(crate) fn new(path: &Path, timeout: Duration) -> Self {
+        Self {
+            folder: folder(path, "line"),
+            timeout,
+            began: Cell::new(None),
+            calls: Cell::new(0),
+        }
+    }
+
+    /// Take the lock when it is this process's turn; false past the busy timeout.
+    ///
+    /// `try_lock` takes SQLite's lock if it is free, and says whether it did.
+    pub(crate) fn take(&self, try_lock: impl Fn() -> Result<bool>) -> Result<bool> {
+        let now = Instant::now();
+        let deadline = now + self.timeout;
+        if self.is_over(now) {
+            let waiting = names(&self.folder);
+            if !waiting.is_empty() {
+                wake_first(&self.folder, &waiting);
+                return self.wait(try_lock, deadline);
+            }
+            self.began.set(Some(now));
+            self.calls.set(0);
+        }
+        self.calls.set(self.calls.get().saturating_add(1));
+        Ok(try_lock()? || self.wait(try_lock, deadline)?)
+    }
+
+    /// Whether this process has had its turn, or made nothing of it.
+    fn is_over(&self, now: Instant) -> bool {
+        let Some(began) = self.began.get() else {
+            return true;
+        };
+        let (lasted, calls) = (now - began, self.calls.get());
+        if lasted < LEAST_TURN || calls < LEAST_TURN_CALLS {
+            return lasted > IDLE;
+        }
+        calls >= SHORT_TURN_CALLS || lasted > SHORT_CALL * calls
+    }
+
+    fn wait(&self, try_lock: impl Fn() -> Result<bool>, deadline: Instant) -> Result<bool> {
+        let locked = self.stand_in_line(try_lock, deadline);
+        // The next in the line learns that it is the first now.
+        wake_first(&self.folder, &names(&self.folder));
+        if matches!(locked, Ok(true)) {
+            self.began.set(Some(Instant::now()));
+            self.calls.set(1);
+        }
+        locked
+    }
+
+    fn stand_in_line(
+        &self,
+        try_lock: impl Fn() -> Result<bool>,
+        deadline: Instant,
+    ) -> Result<bool> {
+        let place = Place::take(&self.folder);
+        while !try_lock()? {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            let tick = if place.is_first(&names(&self.folder)) {
+                FIRST_TICK
+            } else {
+                OTHER_TICK
+            };
+            place.sleep(tick.min(left));
+        }
+        Ok(true)
+    }
+}
