@@ -62,12 +62,13 @@ class Scenario:
         self._old_keys: deque[_Key] = deque(maxlen=_REMEMBERED)
         self._raced = -1
         weights = plan.weights
-        self._steps = (
-            (self._enqueue, weights.enqueue),
-            (self._claim, weights.claim),
-            (self._event, weights.event),
-            (self._reconcile, weights.reconcile),
-            (self._stale, weights.stale),
+        self._steps = (self._enqueue, self._claim, self._event, self._reconcile, self._stale)
+        self._weights = (
+            weights.enqueue,
+            weights.claim,
+            weights.event,
+            weights.reconcile,
+            weights.stale,
         )
 
     def step(self) -> None:
@@ -81,8 +82,7 @@ class Scenario:
             self._raced = heat
             self._race(heat)
             return
-        steps, weights = zip(*self._steps, strict=True)
-        self._random.choices(steps, weights)[0]()
+        self._random.choices(self._steps, self._weights)[0]()
 
     def think(self) -> None:
         """Time between calls, in which a worker would do its work."""
