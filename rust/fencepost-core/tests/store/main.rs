@@ -14,6 +14,8 @@ mod queue;
 mod requests;
 mod resources;
 mod runs;
+#[cfg(unix)]
+mod turns;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,8 +59,19 @@ impl Fixture {
     }
 
     fn with_clock(clock: Box<dyn Clock>) -> Self {
+        Self::make("", clock)
+    }
+
+    #[cfg(unix)]
+    fn in_folder(name: &str) -> Self {
+        Self::make(name, Box::new(SystemClock))
+    }
+
+    fn make(subfolder: &str, clock: Box<dyn Clock>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store.sqlite");
+        let inner = folder.path().join(subfolder);
+        std::fs::create_dir_all(&inner).unwrap();
+        let path = inner.join("store.sqlite");
         std::fs::File::create_new(&path).unwrap();
         let store = Store::open(&path, OPTIONS, clock).unwrap();
         store.use_wal().unwrap();
