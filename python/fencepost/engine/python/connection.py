@@ -233,6 +233,8 @@ class _Transaction(_Call):
             if not self._owner._turns.take(self._owner._try_begin):
                 raise sqlite_failure(_SQLITE_BUSY, self._owner._path)
         except BaseException as error:
+            # An interrupt may have come after the lock was taken.
+            self._roll_back(error)
             super().__exit__(type(error), error, None)
             raise
 
@@ -242,11 +244,14 @@ class _Transaction(_Call):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            try:
+        try:
+            if error is None:
                 self._owner._execute("connection.commit")
-            except sqlite3.Error as failed:
-                kind, error = type(failed), failed
+        except BaseException as failed:
+            # Not only SQLite's errors: a signal's exception comes out of the commit too.
+            self._roll_back(failed)
+            super().__exit__(type(failed), failed, None)
+            raise
         if error is not None:
             self._roll_back(error)
         super().__exit__(kind, error, trace)
