@@ -88,7 +88,9 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 def answer(command: str, arguments: dict[str, Any]) -> tuple[str, Any]:
     try:
         return "result", COMMANDS[command](**arguments)
-    except (FencepostError, KeyboardInterrupt, TypeError, sqlite3.Error) as error:
+    except KeyboardInterrupt:
+        return "interrupt", None
+    except (FencepostError, TypeError, sqlite3.Error) as error:
         return "error", error
 
 

@@ -24,6 +24,10 @@ class ChildEnded(AssertionError):
     """A child ended instead of answering; its traceback is on stderr."""
 
 
+class Interrupted(Exception):
+    """A KeyboardInterrupt in the child; raised as itself, it would end the tests."""
+
+
 class Child:
     """A process of its own that opens stores and calls them."""
 
@@ -66,6 +70,8 @@ class Child:
             kind, value = self._pipe.recv()
         except EOFError:
             raise ChildEnded(f"ended with status {self.process.wait()}") from None
+        if kind == "interrupt":
+            raise Interrupted
         if kind == "error":
             raise value
         return value
