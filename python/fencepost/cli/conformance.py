@@ -9,6 +9,7 @@ from typing import Any
 
 from ..conformance.subjects import CommandSubject, StoreSubject, Subject
 from ..conformance.vectors import CaseResult, run_file
+from ..errors import FencepostError
 
 
 def add_parser(commands: Any) -> None:
@@ -29,12 +30,14 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the files; 0 when every case passed."""
     results: list[CaseResult] = []
-    command = CommandSubject(arguments.command) if arguments.command else None
-    subject: Subject = command or StoreSubject(arguments.engine)
+    command: CommandSubject | None = None
     try:
+        if arguments.command is not None:
+            command = CommandSubject(arguments.command)
+        subject: Subject = command or StoreSubject(arguments.engine)
         for path in arguments.files:
             results.extend(run_file(path, subject))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, FencepostError) as error:
         print(f"fencepost conformance: {error}", file=sys.stderr)
         return 254
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,10 +58,17 @@ METHODS: dict[str, tuple[str, str]] = {
 def call(store: Store, op: str, args: Mapping[str, Any]) -> Any:
     """Do one operation of the vectors; the result as plain JSON values.
 
-    Raises what the facet's method raises, KeyError for an unknown operation.
+    Raises what the facet's method raises, ValueError for an unknown operation or argument.
     """
-    facet, method = METHODS[op]
-    return plain(getattr(getattr(store, facet), method)(**args))
+    if op not in METHODS:
+        raise ValueError(f"there is no operation {op!r}")
+    facet, name = METHODS[op]
+    method = getattr(getattr(store, facet), name)
+    try:
+        inspect.signature(method).bind(**args)
+    except TypeError as error:
+        raise ValueError(f"{op}: {error}") from None
+    return plain(method(**args))
 
 
 def plain(result: Any) -> Any:

@@ -13,6 +13,7 @@ import json
 import shlex
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 from ..errors import FencepostError
@@ -20,12 +21,16 @@ from ..store import Store, open
 from . import operations
 
 
-class Refused(Exception):
+class Refused(ValueError):
     """The subject refused an operation; `code` is a word of the error table."""
 
-    def __init__(self, code: str, message: str = "") -> None:
-        super().__init__(message or code)
+    def __init__(self, op: str, code: str, message: str = "") -> None:
+        super().__init__(message or f"{op} was refused: {code}")
         self.code = code
+
+
+class SubjectFailed(ValueError):
+    """The subject does not work at all, which says nothing about its behaviour."""
 
 
 class Subject(Protocol):
@@ -60,7 +65,7 @@ class StoreSubject:
         try:
             return operations.call(self._opened(), op, args)
         except FencepostError as error:
-            raise Refused(error.code, str(error)) from error
+            raise Refused(op, error.code, str(error)) from error
 
     def dump(self) -> dict[str, list[dict[str, Any]]]:
         return operations.dump(self._opened())
@@ -73,9 +78,18 @@ class CommandSubject:
     """A store behind a command that speaks JSON lines."""
 
     def __init__(self, command: str) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - the user's own command
-            shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        try:
+            words = shlex.split(command)
+            if not words:
+                raise ValueError("it is empty")
+            self._process = subprocess.Popen(  # noqa: S603 - the user's own command
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+            )
+        except (OSError, ValueError) as error:
+            raise SubjectFailed(f"the command can't be started: {error}") from error
 
     def open(self, path: str) -> None:
         self.call("open", {"path": path})
@@ -84,15 +98,23 @@ class CommandSubject:
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
             raise RuntimeError("the command has no pipes")
-        stdin.write(json.dumps({"op": op, "args": args}) + "\n")
-        stdin.flush()
-        line = stdout.readline()
+        try:
+            stdin.write(json.dumps({"op": op, "args": args}) + "\n")
+            stdin.flush()
+            line = stdout.readline()
+        except BrokenPipeError:
+            line = ""
         if not line:
-            raise RuntimeError(f"the command ended with status {self._process.wait()}")
-        answer = json.loads(line)
+            raise SubjectFailed(f"the command ended with status {self._process.wait()}")
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict) or not answer.keys() & {"error", "result"}:
+            raise SubjectFailed(f"the command answered {line[:60]!r} to {op}, which is no answer")
         if "error" in answer:
-            raise Refused(answer["error"])
-        return answer["result"]
+            raise Refused(op, str(answer["error"]))
+        return answer.get("result")
 
     def dump(self) -> dict[str, list[dict[str, Any]]]:
         tables: dict[str, list[dict[str, Any]]] = self.call("dump", {})
@@ -103,6 +125,5 @@ class CommandSubject:
 
     def end(self) -> None:
         """Let the command end: its input is over."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process.wait()
+        with suppress(BrokenPipeError):
+            self._process.communicate()

@@ -12,10 +12,18 @@ from typing import Any
 
 from ..canonical import canonical_json, fingerprint, parse_json
 from ..errors import FencepostError
-from .subjects import Refused, Subject
+from .subjects import Refused, Subject, SubjectFailed
 
 _VALIDATION_NOW = "2026-08-04T00:00:00.000Z"
 _MOST_DIFFERENCES = 5
+
+# What the lines of the three kinds of files must have, and an operation inside a case.
+_OP: dict[str, type] = {"op": str, "args": dict}
+_CASES: tuple[dict[str, type], ...] = (
+    {"id": str, "ops": list, "tables": dict},
+    {"json": str, "canonical": str, "sha256": str},
+    _OP,
+)
 
 
 @dataclass(slots=True)
@@ -84,17 +92,24 @@ def run_file(path: str, subject: Subject) -> Iterator[CaseResult]:
     for number, line in lines:
         if "ops" in line:
             yield _operations(path, line, subject)
-        elif "canonical" in line:
-            yield _canonical(path, number, line)
         else:
-            raise ValueError(f"{path}:{number}: is no case; see the README of the vectors")
+            yield _canonical(path, number, line)
 
 
 def _parsed(path: str, number: int, text: str) -> dict[str, Any]:
     line = json.loads(text)
     if not isinstance(line, dict):
         raise ValueError(f"{path}:{number}: is no JSON object")
+    if not any(_has(line, members) for members in _CASES) or not all(
+        isinstance(op, dict) and _has(op, _OP) and ("result" in op or "error" in op)
+        for op in line.get("ops", [])
+    ):
+        raise ValueError(f"{path}:{number}: is no case; see the README of the vectors")
     return line
+
+
+def _has(line: dict[str, Any], members: dict[str, type]) -> bool:
+    return all(isinstance(line.get(name), kind) for name, kind in members.items())
 
 
 def _operations(path: str, case: dict[str, Any], subject: Subject) -> CaseResult:
@@ -133,18 +148,25 @@ def _validation(
 ) -> Iterator[CaseResult]:
     target = {"controller": "alpha", "key": "k1"}
     with _opened(subject):
-        first = subject.call(
-            "put_resource", {**target, "spec": {}, "initial_status": {}, "now": _VALIDATION_NOW}
-        )
-        uid = first["metadata"]["uid"]
+        new = {**target, "spec": {}, "initial_status": {}, "now": _VALIDATION_NOW}
+        uid = _metadata(subject, "put_resource", new)["uid"]
         for number, line in lines:
-            current = subject.call("get_resource", target)["metadata"]["resource_version"]
+            current = _metadata(subject, "get_resource", target)["resource_version"]
             args = Symbols(uid=uid, current=current).substitute(_expanded(line["args"]))
             result = CaseResult(path, f"line {number}")
             difference = _accepted(subject, line, args)
             if difference:
                 result.differences.append(difference)
             yield result
+
+
+def _metadata(subject: Subject, op: str, args: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of the resource that the lines of a validation file work on."""
+    resource = subject.call(op, args)
+    found = resource.get("metadata") if isinstance(resource, dict) else None
+    if not isinstance(found, dict) or not _has(found, {"uid": str, "resource_version": int}):
+        raise SubjectFailed(f"{op} gave no resource: {_shown(resource)}")
+    return found
 
 
 def _accepted(subject: Subject, line: dict[str, Any], args: dict[str, Any]) -> str | None:
@@ -190,7 +212,11 @@ class _opened:
         self._folder = tempfile.TemporaryDirectory(prefix="fencepost-conformance-")
 
     def __enter__(self) -> None:
-        self._subject.open(os.path.join(self._folder.name, "store.sqlite"))
+        try:
+            self._subject.open(os.path.join(self._folder.name, "store.sqlite"))
+        except BaseException:
+            self._folder.cleanup()
+            raise
 
     def __exit__(self, *_: object) -> None:
         try:
