@@ -129,11 +129,23 @@ def _open_file(target: object) -> _OpenFile | None:
     if found is not None:
         return found
     name = os.path.realpath(path)
+    # A name that says nothing may be another link to a log or an index.
+    linked = status.st_nlink > 1
     for suffix in ("-shm", "-wal"):
-        main = name.removesuffix(suffix)
-        if main != name:
-            return next((entry for entry in list(_files.values()) if main in entry.names), None)
+        if linked or name.endswith(suffix):
+            for entry in list(_files.values()):
+                if name.removesuffix(suffix) in entry.names:
+                    return entry
+                if linked and any(_is_file(main + suffix, status) for main in list(entry.names)):
+                    return entry
     return None
+
+
+def _is_file(path: str, status: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), status)
+    except OSError:
+        return False
 
 
 def _uri_path(uri: str) -> str:
