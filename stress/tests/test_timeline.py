@@ -7,8 +7,9 @@ import random
 import pytest
 from evidence import LEASE, Evidence
 
+from fencepost_stress.model.outcome import text_of
 from fencepost_stress.operations import NEVER, Commit, Seen
-from fencepost_stress.rows import QUEUE, RUNS, RunRow
+from fencepost_stress.rows import QUEUE, RUNS, QueueRow, RunRow
 
 
 def test_changes_come_in_commit_order_with_their_calls() -> None:
@@ -116,6 +117,42 @@ def test_anonymous_enqueues_are_shared_out_by_their_windows() -> None:
         if isinstance(event, Commit) and event.op and event.change.table == QUEUE
     ]
     assert owners == ["a", "c", "b"]
+
+
+def test_an_enqueue_is_matched_by_its_due_time() -> None:
+    """b's due time is the one that shows; it must not be spent on the change that shows none."""
+    evidence = Evidence()
+    evidence.put("a", "k", "s1")
+    soon, later = evidence.now - 10, evidence.now + 50
+    evidence.invoke("b", "queue.enqueue", controller="c", key="k", available_at=text_of(soon))
+    evidence.invoke("c", "queue.enqueue", controller="c", key="k", available_at=text_of(later))
+    evidence.change(QUEUE, ("c", "k"), evidence.key("k")._replace(version=2))
+    evidence.change(QUEUE, ("c", "k"), evidence.key("k")._replace(version=3, available_at=soon))
+    evidence.ok("b", None)
+    evidence.ok("c", None)
+    owners = [event.op.process for event in evidence.events() if event.op]
+    assert owners == ["a", "a", "c", "b"]
+
+
+def test_a_later_change_takes_back_the_call_that_only_it_can_have() -> None:
+    evidence = Evidence()
+    evidence.put("a", "k", "s1")
+    due = evidence.now + 50
+    # b fits both changes and c the first alone, although b's window closes first.
+    evidence.invoke("b", "queue.enqueue", controller="c", key="k", available_at=text_of(due))
+    evidence.invoke("c", "queue.enqueue", controller="c", key="k", available_at=text_of(due - 20))
+    evidence.change(QUEUE, ("c", "k"), evidence.key("k")._replace(version=2))
+    claim = evidence.claim_key("d", "k")
+    evidence.settle("d", claim)
+    evidence.change(QUEUE, ("c", "k"), QueueRow("c", "k", due, 1, 0, None, None, None, None))
+    evidence.ok("b", None)
+    evidence.ok("c", None)
+    owners = [
+        event.op.process
+        for event in evidence.events()
+        if event.op and event.op.name == "queue.enqueue"
+    ]
+    assert owners == ["c", "b"]
 
 
 @pytest.mark.parametrize("seed", range(30))

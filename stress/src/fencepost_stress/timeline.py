@@ -26,7 +26,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from . import identity
+from . import identity, sharing
 from .history import Begin, Clock, Fail, Info, Invoke, Note, Ok, Record
 from .identity import ANONYMOUS, LATE, Identity
 from .operations import NEVER, Commit, Event, Op, Seen
@@ -72,6 +72,8 @@ class _Joiner:
         self._invoked: dict[Identity, Op] = {}
         self._anonymous: dict[Identity, list[Op]] = {}
         self._attached: deque[tuple[Change, Identity, Op | None]] = deque()
+        self._unshared: dict[Identity, deque[Change]] = {}
+        self._shared: dict[int, Op | None] = {}
         self._previous: tuple[Change, Op | None] | None = None
         self._unowned: dict[Identity, Change] = {}
         self._owners: dict[int, Op] = {}
@@ -190,6 +192,8 @@ class _Joiner:
                 return False
         if op is not None:
             op.rows.append(change)
+        elif known[0] == ANONYMOUS:
+            self._unshared.setdefault(known, deque()).append(change)
         self._attached.append((change, known, op))
         self._previous = (change, op)
         self._possible = change.seq
@@ -238,7 +242,11 @@ class _Joiner:
             if not self._attached or self._emitted >= frontier:
                 return
             change, known, op = self._attached[0]
-            if op is None:
+            if op is None and known[0] == ANONYMOUS:
+                if change.seq not in self._shared and not self._share(known, last):
+                    return
+                op = self._shared.pop(change.seq)
+            elif op is None:
                 op = self._owner(change, known)
             self._attached.popleft()
             self._emitted = change.seq
@@ -249,8 +257,6 @@ class _Joiner:
         op = self._owners.pop(change.seq, None)
         if op is not None:
             return op
-        if known[0] == ANONYMOUS:
-            return self._earliest_deadline(change, known)
         self._unowned.pop(known, None)
         op = self._dead.pop(known, None)
         if op is None and known[0] == "queue-claim" and change.after is not None:
@@ -260,20 +266,30 @@ class _Joiner:
             op.rows.append(change)
         return op
 
-    def _earliest_deadline(self, change: Change, known: Identity) -> Op | None:
-        """Give an anonymous change to the call whose window closes first.
+    def _share(self, known: Identity, last: bool) -> bool:
+        """Share out the anonymous changes whose calls' windows hang together.
 
-        The windows of successive changes move forward only, so serving the earliest
-        deadline finds an assignment whenever there is one.
+        False when that has to wait: a change that is not certain may belong to a call
+        that is not invoked yet, so the windows must all lie in what is certain.
         """
         waiting = self._anonymous.get(known, [])
-        fitting = [op for op in waiting if op.low < change.seq <= op.high]
-        if not fitting:
-            return None
-        op = min(fitting, key=lambda candidate: candidate.high)
-        waiting.remove(op)
-        op.rows.append(change)
-        return op
+        changes = self._unshared[known]
+        horizon, before = changes[0].seq, 0
+        while horizon != before:
+            before = horizon
+            ends = [op.high for op in waiting if op.low < horizon and op.high != NEVER]
+            horizon = max([horizon, *ends])
+        if horizon > self._certain and not last:
+            return False
+        together = [change for change in changes if change.seq <= horizon]
+        owners = sharing.assign(together, [op for op in waiting if op.low < horizon])
+        for change in together:
+            changes.popleft()
+            op = self._shared[change.seq] = owners.get(change.seq)
+            if op is not None:
+                waiting.remove(op)
+                op.rows.append(change)
+        return True
 
     def _overdue(self, known: Identity, seq: int) -> Iterator[Event]:
         """Calls that say they enqueued, and whose window has closed without a change."""
