@@ -69,10 +69,16 @@ def prepare(engine: Engine, path: str, *, read_only: bool) -> None:
         )
     if not unfinished:
         _check(engine, path, tables)
+    missing = additions() - _present(engine)
     if read_only:
+        if missing:
+            raise UnsupportedSchemaError(
+                f"{path}: lacks what fencepost adds to the shared tables ({min(missing)} and the "
+                "like); open it once for writing to complete it"
+            )
         return
     engine.use_wal()
-    if unfinished or not additions() <= _present(engine):
+    if missing:
         foreign = engine.create_schema()
         if foreign:
             raise _foreign(path, foreign)
