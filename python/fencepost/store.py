@@ -16,6 +16,7 @@ from .engine.select import choose, native_module, python_sqlite
 from .errors import (
     EngineUnavailableError,
     InvalidArgumentError,
+    ReadOnlyStoreError,
     StoreIOError,
     refusal,
 )
@@ -172,8 +173,9 @@ def open(
         clock: gives milliseconds since the epoch; default the system's clock.
 
     Returns the open store. Raises InvalidArgumentError, UnsupportedSchemaError,
-    CorruptStoreError, StoreIOError, StoreBusyError, EngineUnavailableError,
-    EngineConflictError and ForkedStoreError; the file is unchanged then.
+    CorruptStoreError, StoreIOError, ReadOnlyStoreError, StoreBusyError,
+    EngineUnavailableError, EngineConflictError and ForkedStoreError; the file is
+    unchanged then.
     """
     full_path = _absolute(path)
     choice(synchronous, "synchronous", SYNCHRONOUS)
@@ -185,6 +187,11 @@ def open(
     chosen, _ = choose(engine)
     if not read_only:
         _create_file(full_path)
+        if os.access(full_path, os.R_OK) and not os.access(full_path, os.W_OK):
+            # SQLite would open it for reading, and refuse each write on its own.
+            raise ReadOnlyStoreError(
+                f"{full_path}: may not be written; change its permissions or use read_only=True"
+            )
     this = guards.register(full_path, chosen, guard)
     try:
         connection = _connect(chosen, full_path, read_only, synchronous, timeout, clock)
