@@ -36,16 +36,12 @@ class Child:
         *,
         python: Sequence[str] = (),
         env: dict[str, str] | None = None,
-        user: int | None = None,
-        preexec: Callable[[], None] | None = None,
     ) -> None:
         self._pipe, theirs = Pipe()
         self.process = subprocess.Popen(
             [sys.executable, *python, str(CHILD), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=None if env is None else {**os.environ, **env},
-            user=user,
-            preexec_fn=preexec,  # noqa: PLW1509 - the test process starts no threads
         )
         theirs.close()
 
