@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from functools import partial
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -229,10 +230,18 @@ def parse_json(text: str) -> Any:
     text nested too deep to read.
     """
     parse_int = _number_from_digits if _LONG_DIGITS.search(text) else None
+    read = partial(json.loads, text, parse_constant=_no_constant, parse_int=parse_int)
     try:
-        return json.loads(text, parse_constant=_no_constant, parse_int=parse_int)
+        return read()
     except RecursionError:
-        raise ValueError("nested too deep to read") from None
+        # The caller's own calls may have used up the stack: a thread begins with a new one.
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            try:
+                return thread.submit(read).result()
+            except RecursionError:
+                raise ValueError("nested too deep to read") from None
 
 
 def _number_from_digits(digits: str) -> int | float:

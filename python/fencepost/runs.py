@@ -308,7 +308,7 @@ def _run_or_error(result: Row | Exception) -> Run | FencepostError:
 
 
 def _new_run(item: Mapping[str, Any]) -> NewRun:
-    if not isinstance(item, Mapping):
+    if not issubclass(type(item), Mapping):
         raise InvalidArgumentError(f"items: expected dicts, not {type(item).__name__}")
     for member in item:
         if member not in _NEW_RUN_MEMBERS:

@@ -69,7 +69,7 @@ def split_members(
 
     Raises InvalidArgumentError where a member without a default is missing.
     """
-    if not isinstance(data, Mapping):
+    if not issubclass(type(data), Mapping):
         raise InvalidArgumentError(f"{cls.__name__}: expected a dict, not {type(data).__name__}")
     members: dict[str, Any] = {}
     for field in fields(cls):  # type: ignore[arg-type]

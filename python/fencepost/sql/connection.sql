@@ -31,3 +31,13 @@ PRAGMA synchronous = OFF;
 
 -- name: query_only
 PRAGMA query_only = ON;
+
+-- name: savepoint
+-- One job of a shared transaction: its failure must not undo the others.
+SAVEPOINT fencepost_job;
+
+-- name: release
+RELEASE fencepost_job;
+
+-- name: rollback_to
+ROLLBACK TO fencepost_job;

@@ -1,4 +1,4 @@
-"""The connection of the Python engine: opening, transactions, threads, forks.
+"""The connection of the Python engine: opening, closing, and the one lock around it.
 
 Mirrors `rust/fencepost-core/src/connection.rs`.
 """
@@ -9,26 +9,28 @@ import os
 import sqlite3
 import threading
 import time
-import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
-from functools import partial
-from types import TracebackType
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from ...clock import MIN_TIME_MS, iso_from_ms, system_clock
-from ...errors import FencepostError, refusal, sqlite_failure
-from ...statements import script, statement
-from ..protocol import MAX_TIME_MS, Clock, Row, Value
+from ...clock import system_clock
+from ...errors import refusal
+from ...statements import script
+from ..protocol import Clock, Row, Value
+from . import forks
+from .group_commit import GroupCommit, Job
+from .session import is_busy
 from .turns import Turns
 
 _Result = TypeVar("_Result")
-_SQLITE_ERROR = 1
-_SQLITE_BUSY = 5
+_Owner = TypeVar("_Owner", bound="Connection")
+_Args = ParamSpec("_Args")
 _RETRY_SECONDS = 0.001
 
 
-class Connection:
+class Connection(GroupCommit):
     """One SQLite connection behind a lock, with the transaction rules of the store."""
 
     def __init__(
@@ -47,6 +49,7 @@ class Connection:
         self._busy_timeout_ms = busy_timeout_ms
         self._pid = os.getpid()
         self._turns = Turns(path, busy_timeout_ms)
+        self._jobs: deque[Job] = deque()
         # Re-entrant only to notice a call from inside a call (a signal handler, a clock).
         self._lock = threading.RLock()
         self._inside = False
@@ -62,6 +65,7 @@ class Connection:
                 check_same_thread=False,
                 cached_statements=256,
             )
+            _keep_plans(self._sqlite)
             settings = ["foreign_keys_on", f"synchronous_{synchronous}"]
             settings += ["query_only"] if read_only else []
             for setting in settings:
@@ -69,8 +73,8 @@ class Connection:
         except sqlite3.Error as error:
             if self._sqlite is not None:
                 self._sqlite.close()
-            raise self._failure(error) from error
-        _open_connections.add(self)
+            raise self._translated(error) from error
+        forks.watch(self)
 
     def close(self) -> None:
         """Close the connection; again does nothing. A forked child forgets it instead."""
@@ -85,48 +89,65 @@ class Connection:
 
     def use_wal(self) -> None:
         """Switch the file to WAL, trying again within the busy timeout."""
-        with self._inside_call():
-            self._patiently(lambda: self._execute("connection.use_wal"))
+        self._read(lambda: self._execute("connection.use_wal"))
 
     def create_schema(self) -> list[str]:
         """Create what is missing of the schema, unless the file is somebody else's."""
-        with self._transaction():
-            foreign = [str(row[0]) for row in self._rows("layout.foreign_tables", {})]
-            if not foreign:
-                for name in ("schema", "additions"):
-                    for part in _split_script(script(name)):
-                        self._connection().execute(part)
-            return foreign
+        return self._write(self._create_schema)
+
+    def _create_schema(self) -> list[str]:
+        foreign = [str(row[0]) for row in self._rows("layout.foreign_tables", {})]
+        if not foreign:
+            for name in ("schema", "additions"):
+                for part in _split_script(script(name)):
+                    self._connection().execute(part)
+        return foreign
 
     def read(self, statement: str, params: Mapping[str, Value]) -> list[Row]:
         """All rows of one named read statement, values as stored."""
-        with self._inside_call():
-            return self._patiently(lambda: self._rows(statement, params))
+        return self._read(lambda: self._rows(statement, params))
 
-    def _connection(self) -> sqlite3.Connection:
-        if self._sqlite is None:
-            raise refusal("closed")
-        return self._sqlite
+    def _read(self, work: Callable[[], _Result]) -> _Result:
+        """Do what waits for nobody's turn, in the statement's own transaction."""
+        if os.getpid() != self._pid:
+            raise refusal("forked")
+        with self._lock:
+            if self._inside:
+                raise refusal("reentrant")
+            self._connection()
+            # One frame, one try: a signal's exception finds no gap between the lock and it.
+            try:
+                self._inside = True
+                return self._patiently(work)
+            except sqlite3.Error as error:
+                raise self._translated(error) from error
+            finally:
+                self._inside = False
 
-    def _execute(self, name: str, params: Mapping[str, Value] | None = None) -> sqlite3.Cursor:
-        return self._connection().execute(statement(name), params or {})
-
-    def _rows(self, name: str, params: Mapping[str, Value]) -> list[Row]:
-        return self._decoding(lambda: self._execute(name, params).fetchall())
-
-    def _decoding(self, read: Callable[[], _Result]) -> _Result:
-        """What `read` gives; text that is no UTF-8, which another hand wrote, as bytes."""
+    def _write(self, work: Callable[[], _Result]) -> _Result:
+        """Do one write operation in an immediate transaction, shared where others wait."""
+        if os.getpid() != self._pid:
+            raise refusal("forked")
+        job = Job(work)
         try:
-            return read()
-        except sqlite3.OperationalError as error:
-            if _code(error) != _SQLITE_ERROR:
-                raise
-        connection = self._connection()
-        connection.text_factory = _text_or_bytes
-        try:
-            return read()
-        finally:
-            connection.text_factory = str
+            self._jobs.append(job)
+            with self._lock:
+                if not job.done:
+                    if self._inside:
+                        raise refusal("reentrant")
+                    self._connection()
+                    if self._read_only:
+                        raise refusal("read_only", self._path)
+                    try:
+                        self._inside = True
+                        self._work_off(job)
+                    finally:
+                        self._inside = False
+        except BaseException:
+            job.abandoned = True
+            raise
+        result: _Result = job.outcome()
+        return result
 
     def _patiently(self, call: Callable[[], _Result]) -> _Result:
         """What `call` gives, tried again within the busy timeout.
@@ -139,145 +160,29 @@ class Connection:
             try:
                 return call()
             except sqlite3.OperationalError as error:
-                if not _is_busy(error) or time.monotonic() >= deadline:
+                if not is_busy(error) or time.monotonic() >= deadline:
                     raise
             time.sleep(_RETRY_SECONDS)
 
-    def _try_begin(self) -> bool:
-        try:
-            self._execute("connection.begin")
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error):
-                raise
-            return False
-        return True
 
-    def _row(self, name: str, params: Mapping[str, Value]) -> Row | None:
-        rows = self._rows(name, params)
-        return rows[0] if rows else None
+def writes(
+    operation: Callable[Concatenate[_Owner, _Args], _Result],
+) -> Callable[Concatenate[_Owner, _Args], _Result]:
+    """An operation that is one write transaction."""
 
-    def _changes(self, name: str, params: Mapping[str, Value]) -> int:
-        return self._execute(name, params).rowcount
+    @wraps(operation)
+    def in_transaction(owner: _Owner, /, *args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
+        return owner._write(partial(operation, owner, *args, **kwargs))
 
-    def _now(self, now: int | None) -> int:
-        if now is None:
-            now = self._clock()
-            if not MIN_TIME_MS <= now <= MAX_TIME_MS:
-                raise refusal("clock_out_of_range", now)
-        return now
-
-    def _lease_end(self, now: int, lease_ms: int) -> int:
-        if now + lease_ms > MAX_TIME_MS:
-            raise refusal("lease_out_of_range", lease_ms)
-        return now + lease_ms
-
-    def _stamp(self, now: int | None) -> tuple[int, str]:
-        """The time of a transaction, in milliseconds and as stored text."""
-        ms = self._now(now)
-        return ms, iso_from_ms(ms)
-
-    def _failure(self, error: sqlite3.Error) -> FencepostError:
-        return sqlite_failure(_code(error), self._path, str(error))
-
-    def _inside_call(self) -> _Call:
-        return _Call(self)
-
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self)
+    return in_transaction
 
 
-class _Call:
-    """One call: refused in a forked child, when closed, and inside another call."""
-
-    __slots__ = ("_owner",)
-
-    def __init__(self, owner: Connection) -> None:
-        self._owner = owner
-
-    def __enter__(self) -> None:
-        owner = self._owner
-        if os.getpid() != owner._pid:
-            raise refusal("forked")
-        owner._lock.acquire()
-        try:
-            if owner._inside:
-                raise refusal("reentrant")
-            owner._connection()
-            owner._inside = True
-        except BaseException:
-            owner._lock.release()
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._owner._inside = False
-        self._owner._lock.release()
-        if isinstance(error, sqlite3.Error):
-            raise self._owner._failure(error) from error
-
-
-class _Transaction(_Call):
-    """A call in one immediate transaction, which no path leaves open."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        try:
-            if self._owner._read_only:
-                raise refusal("read_only", self._owner._path)
-            if not self._owner._turns.take(self._owner._try_begin):
-                raise sqlite_failure(_SQLITE_BUSY, self._owner._path)
-        except BaseException as error:
-            # An interrupt may have come after the lock was taken.
-            self._roll_back(error)
-            super().__exit__(type(error), error, None)
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if error is None:
-                self._owner._execute("connection.commit")
-        except BaseException as failed:
-            # Not only SQLite's errors: a signal's exception comes out of the commit too.
-            self._roll_back(failed)
-            super().__exit__(type(failed), failed, None)
-            raise
-        if error is not None:
-            self._roll_back(error)
-        super().__exit__(kind, error, trace)
-
-    def _roll_back(self, error: BaseException) -> None:
-        # SQLite may have rolled back by itself; what failed first is what is reported.
-        if self._owner._connection().in_transaction:
-            try:
-                self._owner._execute("connection.rollback")
-            except sqlite3.Error as failed:
-                error.add_note(f"the rollback failed too: {failed}")
-
-
-def _code(error: sqlite3.Error) -> int:
-    return int(getattr(error, "sqlite_errorcode", _SQLITE_ERROR))
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return _code(error) & 0xFF == _SQLITE_BUSY
-
-
-def _text_or_bytes(data: bytes) -> Any:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data
+def _keep_plans(connection: sqlite3.Connection) -> None:
+    """Have statements planned once: a SQLite with STAT4 plans anew for each value else."""
+    # Python 3.12 is the first that can say so.
+    set_config = getattr(connection, "setconfig", None)
+    if set_config is not None:
+        set_config(sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, True)  # type: ignore[attr-defined]
 
 
 def _split_script(text: str) -> list[str]:
@@ -290,34 +195,3 @@ def _split_script(text: str) -> list[str]:
             parts.append(current)
             current = ""
     return parts
-
-
-_open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-
-
-def _forget_in_child() -> None:
-    """Keep inherited connections from ever being closed by a forked child.
-
-    Closing one there could checkpoint and delete the write-ahead log under the parent,
-    and the destructor closes too; so each gets a reference that is never given back.
-    """
-    for connection in _open_connections:
-        if connection._sqlite is not None:
-            _immortal.append(connection._sqlite)
-            _keep_forever(connection._sqlite)
-
-
-_immortal: list[sqlite3.Connection] = []
-
-
-def _keep_forever(connection: sqlite3.Connection) -> None:
-    try:
-        from ctypes import py_object, pythonapi
-    except ImportError:
-        # Interpreters without reference counts do not destroy what a list still holds.
-        return
-    pythonapi.Py_IncRef(py_object(connection))
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_in_child)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ..protocol import Value
-from .connection import Connection
+from .connection import Connection, writes
 
 
 class Feed(Connection):
     """Operations on the tables `run_events` and `session_watermarks`."""
 
+    @writes
     def record_run_event(
         self,
         run_id: str,
@@ -18,23 +19,22 @@ class Feed(Connection):
         payload_json: str,
         now: int | None,
     ) -> int:
-        with self._transaction():
-            _, stamp = self._stamp(now)
-            inserted = self._execute(
-                "feed.insert",
-                {
-                    "run_id": run_id,
-                    "workflow_ref": workflow_ref,
-                    "type": type,
-                    "runner_id": runner_id,
-                    "payload_json": payload_json,
-                    "recorded_at": stamp,
-                },
-            )
-            return int(inserted.lastrowid or 0)
+        _, stamp = self._stamp(now)
+        inserted = self._execute(
+            "feed.insert",
+            {
+                "run_id": run_id,
+                "workflow_ref": workflow_ref,
+                "type": type,
+                "runner_id": runner_id,
+                "payload_json": payload_json,
+                "recorded_at": stamp,
+            },
+        )
+        return int(inserted.lastrowid or 0)
 
+    @writes
     def set_watermark(self, session_id: str, seq: int, now: int | None) -> None:
-        with self._transaction():
-            _, stamp = self._stamp(now)
-            values: dict[str, Value] = {"session_id": session_id, "seq": seq, "updated_at": stamp}
-            self._execute("feed.set_watermark", values)
+        _, stamp = self._stamp(now)
+        values: dict[str, Value] = {"session_id": session_id, "seq": seq, "updated_at": stamp}
+        self._execute("feed.set_watermark", values)

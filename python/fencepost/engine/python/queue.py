@@ -6,24 +6,23 @@ from collections.abc import Sequence
 
 from ...errors import refusal
 from ..protocol import EXPIRED_SOME, Row, Value
-from .connection import Connection
+from .connection import Connection, writes
 
 
 class Queue(Connection):
     """Operations on the table `queue`."""
 
+    @writes
     def enqueue(
         self, items: Sequence[tuple[str, str, int | None]], now: int | None
     ) -> list[Exception | None]:
-        with self._transaction():
-            ms = self._now(now)
-            return [
-                self._enqueue_existing(
-                    controller, key, ms if available_at is None else available_at
-                )
-                for controller, key, available_at in items
-            ]
+        ms = self._now(now)
+        return [
+            self._enqueue_existing(controller, key, ms if available_at is None else available_at)
+            for controller, key, available_at in items
+        ]
 
+    @writes
     def claim_next(
         self,
         controllers: Sequence[str],
@@ -32,50 +31,49 @@ class Queue(Connection):
         now: int | None,
     ) -> list[Row]:
         claims: list[Row] = []
-        with self._transaction():
-            ms = self._now(now)
-            expires_at = self._lease_end(ms, lease_ms)
-            for claim_token in claim_tokens:
-                first = self._first_due(controllers, ms)
-                if first is None:
-                    break
-                _, controller, key = first
-                name: dict[str, Value] = {"controller": controller, "key": key}
-                claim: dict[str, Value] = {
-                    "claim_token": claim_token,
-                    "claim_expires_at": expires_at,
-                    "now": ms,
-                }
-                self._execute("queue.claim", {**name, **claim})
-                claims.extend(self._rows("queue.claimed", name))
+        ms = self._now(now)
+        expires_at = self._lease_end(ms, lease_ms)
+        for claim_token in claim_tokens:
+            first = self._first_due(controllers, ms)
+            if first is None:
+                break
+            _, controller, key = first
+            name: dict[str, Value] = {"controller": controller, "key": key}
+            claim: dict[str, Value] = {
+                "claim_token": claim_token,
+                "claim_expires_at": expires_at,
+                "now": ms,
+            }
+            self._execute("queue.claim", {**name, **claim})
+            claims.extend(self._rows("queue.claimed", name))
         return claims
 
+    @writes
     def renew_claims(
         self, claims: Sequence[tuple[str, str, str]], lease_ms: int, now: int | None
     ) -> list[bool]:
-        with self._transaction():
-            ms = self._now(now)
-            expires_at = self._lease_end(ms, lease_ms)
-            return [
-                self._changes(
-                    "queue.renew", {**_claim(claim), "claim_expires_at": expires_at, "now": ms}
-                )
-                == 1
-                for claim in claims
-            ]
+        ms = self._now(now)
+        expires_at = self._lease_end(ms, lease_ms)
+        return [
+            self._changes(
+                "queue.renew", {**_claim(claim), "claim_expires_at": expires_at, "now": ms}
+            )
+            == 1
+            for claim in claims
+        ]
 
+    @writes
     def settle_claims(self, claims: Sequence[tuple[str, str, str]], now: int | None) -> list[bool]:
-        with self._transaction():
-            ms = self._now(now)
-            return [self._settle(claim, ms) for claim in claims]
+        ms = self._now(now)
+        return [self._settle(claim, ms) for claim in claims]
 
+    @writes
     def requeue_claim(
         self, controller: str, key: str, claim_token: str, available_at: int, error: str | None
     ) -> bool:
         claim = _claim((controller, key, claim_token))
-        with self._transaction():
-            values = {**claim, "available_at": available_at, "error": error}
-            return self._changes("queue.requeue", values) == 1
+        values = {**claim, "available_at": available_at, "error": error}
+        return self._changes("queue.requeue", values) == 1
 
     def _settle(self, claim: tuple[str, str, str], now: int) -> bool:
         name = _claim(claim)

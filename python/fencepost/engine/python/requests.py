@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ...errors import refusal
 from ..protocol import Row
-from .connection import Connection
+from .connection import Connection, writes
 
 
 class Requests(Connection):
     """Operations on the table `workflow_requests`."""
 
+    @writes
     def reserve_request(
         self,
         resource_uid: str,
@@ -19,25 +20,25 @@ class Requests(Connection):
         request_id: str,
     ) -> tuple[Row, bool]:
         name = {"resource_uid": resource_uid, "request_key": request_key}
-        with self._transaction():
-            if self._row("resources.get_by_uid", {"uid": resource_uid}) is None:
-                raise refusal("unknown_resource", resource_uid)
-            row = self._row("requests.get", name)
-            if row is not None:
-                if (row[3], row[4]) != (input_fingerprint, workflow):
-                    raise refusal("workflow_conflict", resource_uid, request_key)
-                return row, False
-            self._execute(
-                "requests.insert",
-                {
-                    **name,
-                    "request_id": request_id,
-                    "workflow": workflow,
-                    "input_fingerprint": input_fingerprint,
-                },
-            )
-            return self._rows("requests.get", name)[0], True
+        if self._row("resources.get_by_uid", {"uid": resource_uid}) is None:
+            raise refusal("unknown_resource", resource_uid)
+        row = self._row("requests.get", name)
+        if row is not None:
+            if (row[3], row[4]) != (input_fingerprint, workflow):
+                raise refusal("workflow_conflict", resource_uid, request_key)
+            return row, False
+        self._execute(
+            "requests.insert",
+            {
+                **name,
+                "request_id": request_id,
+                "workflow": workflow,
+                "input_fingerprint": input_fingerprint,
+            },
+        )
+        return self._rows("requests.get", name)[0], True
 
+    @writes
     def update_request(
         self,
         request_id: str,
@@ -48,19 +49,18 @@ class Requests(Connection):
         error: str | None,
         set_error: bool,
     ) -> Row:
-        with self._transaction():
-            changed = self._changes(
-                "requests.update",
-                {
-                    "request_id": request_id,
-                    "state": state,
-                    "run_id": run_id,
-                    "set_run_id": set_run_id,
-                    "attempt": attempt,
-                    "error": error,
-                    "set_error": set_error,
-                },
-            )
-            if changed == 0:
-                raise refusal("workflow_request_not_found", request_id)
-            return self._rows("requests.get_by_id", {"request_id": request_id})[0]
+        changed = self._changes(
+            "requests.update",
+            {
+                "request_id": request_id,
+                "state": state,
+                "run_id": run_id,
+                "set_run_id": set_run_id,
+                "attempt": attempt,
+                "error": error,
+                "set_error": set_error,
+            },
+        )
+        if changed == 0:
+            raise refusal("workflow_request_not_found", request_id)
+        return self._rows("requests.get_by_id", {"request_id": request_id})[0]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ...errors import FencepostError, refusal
 from ..protocol import EXPIRED_SOME, NewRun, Row, Value
-from .connection import Connection
+from .connection import Connection, writes
 
 _Candidate: TypeAlias = "tuple[tuple[bool, str], int, str]"
 
@@ -15,17 +15,18 @@ _Candidate: TypeAlias = "tuple[tuple[bool, str], int, str]"
 class Runs(Connection):
     """Operations on the table `workflow_run_queue`."""
 
+    @writes
     def enqueue_runs(self, runs: Sequence[NewRun], now: int | None) -> list[Row | Exception]:
-        with self._transaction():
-            ms, stamp = self._stamp(now)
-            results: list[Row | Exception] = []
-            for run in runs:
-                try:
-                    results.append(self._enqueue_run(run, ms, stamp))
-                except FencepostError as refused:
-                    results.append(refused)
-            return results
+        ms, stamp = self._stamp(now)
+        results: list[Row | Exception] = []
+        for run in runs:
+            try:
+                results.append(self._enqueue_run(run, ms, stamp))
+            except FencepostError as refused:
+                results.append(refused)
+        return results
 
+    @writes
     def claim_runs(
         self,
         runner_id: str,
@@ -36,64 +37,66 @@ class Runs(Connection):
     ) -> list[Row]:
         excluded = frozenset(exclude_run_ids)
         claims: list[Row] = []
-        with self._transaction():
-            ms, stamp = self._stamp(now)
-            expires_at = self._lease_end(ms, lease_ms)
-            for claim_token in claim_tokens:
-                run_id = self._first_claimable(runner_id, ms, excluded)
-                if run_id is None:
-                    break
-                self._execute(
-                    "runs.claim",
-                    {
-                        "run_id": run_id,
-                        "runner_id": runner_id,
-                        "claim_token": claim_token,
-                        "claim_expires_at": expires_at,
-                        "updated_at": stamp,
-                        "now": ms,
-                    },
-                )
-                claims.extend(self._rows("runs.get", {"run_id": run_id}))
+        ms, stamp = self._stamp(now)
+        expires_at = self._lease_end(ms, lease_ms)
+        for claim_token in claim_tokens:
+            run_id = self._first_claimable(runner_id, ms, excluded)
+            if run_id is None:
+                break
+            self._execute(
+                "runs.claim",
+                {
+                    "run_id": run_id,
+                    "runner_id": runner_id,
+                    "claim_token": claim_token,
+                    "claim_expires_at": expires_at,
+                    "updated_at": stamp,
+                    "now": ms,
+                },
+            )
+            claims.extend(self._rows("runs.get", {"run_id": run_id}))
         return claims
 
+    @writes
     def renew_runs(
         self, claims: Sequence[tuple[str, str]], lease_ms: int, now: int | None
     ) -> list[bool]:
-        with self._transaction():
-            ms = self._now(now)
-            expires_at = self._lease_end(ms, lease_ms)
-            return [
-                self._changes(
-                    "runs.renew", {**_claim(claim), "claim_expires_at": expires_at, "now": ms}
-                )
-                == 1
-                for claim in claims
-            ]
+        ms = self._now(now)
+        expires_at = self._lease_end(ms, lease_ms)
+        return [
+            self._changes(
+                "runs.renew", {**_claim(claim), "claim_expires_at": expires_at, "now": ms}
+            )
+            == 1
+            for claim in claims
+        ]
 
     def verify_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
-        with self._inside_call():
+        def verify() -> bool:
             values = {**_claim((run_id, claim_token)), "now": self._now(now)}
-            return self._patiently(lambda: self._row("runs.verify", values)) is not None
+            return self._row("runs.verify", values) is not None
 
+        return self._read(verify)
+
+    @writes
     def park_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
-        with self._transaction():
-            _, stamp = self._stamp(now)
-            values = {**_claim((run_id, claim_token)), "updated_at": stamp}
-            return self._changes("runs.park", values) == 1
+        _, stamp = self._stamp(now)
+        values = {**_claim((run_id, claim_token)), "updated_at": stamp}
+        return self._changes("runs.park", values) == 1
 
+    @writes
     def complete_runs(self, claims: Sequence[tuple[str, str]], now: int | None) -> list[bool]:
-        with self._transaction():
-            _, stamp = self._stamp(now)
-            return [
-                self._changes("runs.complete", {**_claim(claim), "updated_at": stamp}) == 1
-                for claim in claims
-            ]
+        _, stamp = self._stamp(now)
+        return [
+            self._changes("runs.complete", {**_claim(claim), "updated_at": stamp}) == 1
+            for claim in claims
+        ]
 
+    @writes
     def delete_run(self, run_id: str, claim_token: str) -> bool:
-        with self._transaction():
-            return self._changes("runs.delete", _claim((run_id, claim_token))) == 1
+        return self._changes("runs.delete", _claim((run_id, claim_token))) == 1
 
+    @writes
     def repair_source(
         self,
         run_id: str,
@@ -108,12 +111,12 @@ class Runs(Connection):
             "workflow_name": workflow_name,
             "workflow_source_ref": workflow_source_ref,
         }
-        with self._transaction():
-            values = self._claim_values(run_id, runner_id, claim_token, lease_ms, now)
-            if self._row("runs.parked_with_source", {**values, **source}) is not None:
-                return "unchanged"
-            return "claimed" if self._changes("runs.repair_source", {**values, **source}) else None
+        values = self._claim_values(run_id, runner_id, claim_token, lease_ms, now)
+        if self._row("runs.parked_with_source", {**values, **source}) is not None:
+            return "unchanged"
+        return "claimed" if self._changes("runs.repair_source", {**values, **source}) else None
 
+    @writes
     def claim_legacy_source(
         self,
         run_id: str,
@@ -130,9 +133,8 @@ class Runs(Connection):
             "workflow_source_ref": workflow_source_ref,
             "old_workflow_path": old_workflow_path,
         }
-        with self._transaction():
-            values = self._claim_values(run_id, runner_id, claim_token, lease_ms, now)
-            return self._changes("runs.claim_legacy_source", {**values, **source}) == 1
+        values = self._claim_values(run_id, runner_id, claim_token, lease_ms, now)
+        return self._changes("runs.claim_legacy_source", {**values, **source}) == 1
 
     def _claim_values(
         self, run_id: str, runner_id: str, claim_token: str, lease_ms: int, now: int | None

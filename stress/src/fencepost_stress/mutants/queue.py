@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fencepost.engine.python.connection import writes
+
 from .base import Mutant
 
 _SETTLE_ANY = """
@@ -17,14 +19,12 @@ class SettleSwallows(Mutant):
     bug = "the settle deletes the row although an event came during the claim"
     killers = ("Q1", "Q2")
 
+    @writes
     def settle_claims(self, claims: Sequence[tuple[str, str, str]], now: int | None) -> list[bool]:
-        with self._transaction():
-            self._now(now)
-            self.reached()
-            return [
-                self.run_sql(
-                    _SETTLE_ANY, {"controller": controller, "key": key, "claim_token": token}
-                )
-                == 1
-                for controller, key, token in claims
-            ]
+        self._now(now)
+        self.reached()
+        return [
+            self.run_sql(_SETTLE_ANY, {"controller": controller, "key": key, "claim_token": token})
+            == 1
+            for controller, key, token in claims
+        ]

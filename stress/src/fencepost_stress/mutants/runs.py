@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fencepost.engine.protocol import NewRun, Row, Value
+from fencepost.engine.python.connection import writes
 from fencepost.errors import refusal
 
 from .base import Mutant
@@ -45,25 +46,32 @@ class ClaimWithoutGuard(Mutant):
         exclude_run_ids: Sequence[str],
         now: int | None,
     ) -> list[Row]:
-        with self._transaction():
-            ms, stamp = self._stamp(now)
-            run_id = self._first_claimable(runner_id, ms, frozenset(exclude_run_ids))
+        run_id = self._look(runner_id, frozenset(exclude_run_ids), now)
         if run_id is None:
             return []
         self.reached()
-        with self._transaction():
-            ms, stamp = self._stamp(now)
-            self.run_sql(
-                _CLAIM_UNGUARDED,
-                {
-                    "run_id": run_id,
-                    "runner_id": runner_id,
-                    "claim_token": claim_tokens[0],
-                    "claim_expires_at": self._lease_end(ms, lease_ms),
-                    "updated_at": stamp,
-                },
-            )
-            return self._rows("runs.get", {"run_id": run_id})
+        return self._claim_anyway(run_id, runner_id, claim_tokens[0], lease_ms, now)
+
+    @writes
+    def _look(self, runner_id: str, excluded: Collection[str], now: int | None) -> str | None:
+        return self._first_claimable(runner_id, self._now(now), excluded)
+
+    @writes
+    def _claim_anyway(
+        self, run_id: str, runner_id: str, claim_token: str, lease_ms: int, now: int | None
+    ) -> list[Row]:
+        ms, stamp = self._stamp(now)
+        self.run_sql(
+            _CLAIM_UNGUARDED,
+            {
+                "run_id": run_id,
+                "runner_id": runner_id,
+                "claim_token": claim_token,
+                "claim_expires_at": self._lease_end(ms, lease_ms),
+                "updated_at": stamp,
+            },
+        )
+        return self._rows("runs.get", {"run_id": run_id})
 
 
 class CompleteWithoutToken(Mutant):
@@ -71,14 +79,14 @@ class CompleteWithoutToken(Mutant):
     bug = "the completion looks at the run's id only, so a worker that lost its claim completes it"
     killers = ("F2",)
 
+    @writes
     def complete_runs(self, claims: Sequence[tuple[str, str]], now: int | None) -> list[bool]:
-        with self._transaction():
-            _, stamp = self._stamp(now)
-            self.reached()
-            return [
-                self.run_sql(_COMPLETE_ANY, {"run_id": run_id, "updated_at": stamp}) == 1
-                for run_id, _ in claims
-            ]
+        _, stamp = self._stamp(now)
+        self.reached()
+        return [
+            self.run_sql(_COMPLETE_ANY, {"run_id": run_id, "updated_at": stamp}) == 1
+            for run_id, _ in claims
+        ]
 
 
 class RenewExpired(Mutant):
@@ -86,20 +94,20 @@ class RenewExpired(Mutant):
     bug = "the renewal looks at the token only, so a lease that has ended comes back to life"
     killers = ("F3",)
 
+    @writes
     def renew_runs(
         self, claims: Sequence[tuple[str, str]], lease_ms: int, now: int | None
     ) -> list[bool]:
-        with self._transaction():
-            expires_at = self._lease_end(self._now(now), lease_ms)
-            self.reached()
-            return [
-                self.run_sql(
-                    _RENEW_EXPIRED,
-                    {"run_id": run_id, "claim_token": token, "claim_expires_at": expires_at},
-                )
-                == 1
-                for run_id, token in claims
-            ]
+        expires_at = self._lease_end(self._now(now), lease_ms)
+        self.reached()
+        return [
+            self.run_sql(
+                _RENEW_EXPIRED,
+                {"run_id": run_id, "claim_token": token, "claim_expires_at": expires_at},
+            )
+            == 1
+            for run_id, token in claims
+        ]
 
 
 class ExpiredNeverReclaimed(Mutant):
@@ -122,14 +130,11 @@ class NoUniqueParent(Mutant):
     killers = ("C1",)
 
     def create_schema(self) -> list[str]:
-        with self._inside_call():
-            there = self._connection().execute(_HAS_SCHEMA).fetchone()
-        if there is not None:
+        if self._read(lambda: self._connection().execute(_HAS_SCHEMA).fetchone()) is not None:
             # The store would make the index anew.
             return []
         foreign = super().create_schema()
-        with self._transaction():
-            self.run_sql("DROP INDEX workflow_run_queue_parent", {})
+        self._write(lambda: self.run_sql("DROP INDEX workflow_run_queue_parent", {}))
         return foreign
 
     def enqueue_runs(self, runs: Sequence[NewRun], now: int | None) -> list[Row | Exception]:

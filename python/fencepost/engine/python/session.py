@@ -1,0 +1,92 @@
+"""The statements of one operation, run on the locked connection.
+
+Mirrors `rust/fencepost-core/src/session.rs`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from ...clock import MIN_TIME_MS, iso_from_ms
+from ...errors import refusal
+from ...statements import statement
+from ..protocol import MAX_TIME_MS, Clock, Row, Value
+
+_Result = TypeVar("_Result")
+_SQLITE_ERROR = 1
+_SQLITE_BUSY = 5
+
+
+class Session:
+    """What an operation works with while it has the connection."""
+
+    _sqlite: sqlite3.Connection | None
+    _clock: Clock
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._sqlite is None:
+            raise refusal("closed")
+        return self._sqlite
+
+    def _execute(self, name: str, params: Mapping[str, Value] | None = None) -> sqlite3.Cursor:
+        return self._connection().execute(statement(name), params or {})
+
+    def _changes(self, name: str, params: Mapping[str, Value]) -> int:
+        return self._execute(name, params).rowcount
+
+    def _row(self, name: str, params: Mapping[str, Value]) -> Row | None:
+        rows = self._rows(name, params)
+        return rows[0] if rows else None
+
+    def _rows(self, name: str, params: Mapping[str, Value]) -> list[Row]:
+        return self._decoding(lambda: self._execute(name, params).fetchall())
+
+    def _decoding(self, read: Callable[[], _Result]) -> _Result:
+        """What `read` gives; text that is no UTF-8, which another hand wrote, as bytes."""
+        try:
+            return read()
+        except sqlite3.OperationalError as error:
+            if code_of(error) != _SQLITE_ERROR:
+                raise
+        connection = self._connection()
+        connection.text_factory = _text_or_bytes
+        try:
+            return read()
+        finally:
+            connection.text_factory = str
+
+    def _now(self, now: int | None) -> int:
+        if now is None:
+            now = self._clock()
+            if not MIN_TIME_MS <= now <= MAX_TIME_MS:
+                raise refusal("clock_out_of_range", now)
+        return now
+
+    def _lease_end(self, now: int, lease_ms: int) -> int:
+        if now + lease_ms > MAX_TIME_MS:
+            raise refusal("lease_out_of_range", lease_ms)
+        return now + lease_ms
+
+    def _stamp(self, now: int | None) -> tuple[int, str]:
+        """The time of a transaction, in milliseconds and as stored text."""
+        ms = self._now(now)
+        return ms, iso_from_ms(ms)
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """SQLite's extended result code."""
+    return int(getattr(error, "sqlite_errorcode", _SQLITE_ERROR))
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else has the lock."""
+    return code_of(error) & 0xFF == _SQLITE_BUSY
+
+
+def _text_or_bytes(data: bytes) -> Any:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data

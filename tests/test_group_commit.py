@@ -1,0 +1,139 @@
+"""Threads on one store share transactions; each call keeps its own result and error."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fencepost
+from fencepost.errors import FencepostError, ResourceNotFoundError, RunExistsError
+
+NOW = 1_785_801_600_000
+THREADS = 24
+
+
+class Gate:
+    """A clock that holds the first call inside its transaction until the gate opens."""
+
+    def __init__(self) -> None:
+        self.held = threading.Event()
+        self.opened = threading.Event()
+
+    def __call__(self) -> int:
+        if not self.held.is_set():
+            self.held.set()
+            assert self.opened.wait(30)
+        return NOW
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+def gated(engine: str, tmp_path: Path, gate: Gate) -> Any:
+    with fencepost.open(tmp_path / "gated.sqlite", engine=engine, clock=gate) as store:
+        yield store
+
+
+def enqueue(store: fencepost.Store, run_id: str) -> fencepost.Run:
+    return store.runs.enqueue(
+        run_id=run_id, workflow_name="w", workflow_source_ref="/w", runner_id="A", lease_ms=1000
+    )
+
+
+def behind(
+    store: fencepost.Store, gate: Gate, calls: list[Callable[[], Any]]
+) -> list[Any | Exception]:
+    """The outcomes of calls that all came while another call was in its transaction."""
+    outcomes: list[Any] = [None] * len(calls)
+
+    def do(index: int) -> None:
+        try:
+            outcomes[index] = calls[index]()
+        except FencepostError as error:
+            outcomes[index] = error
+
+    first = threading.Thread(target=lambda: enqueue(store, "first"))
+    first.start()
+    assert gate.held.wait(30)
+    others = [threading.Thread(target=do, args=(index,)) for index in range(len(calls))]
+    for thread in others:
+        thread.start()
+    gate.opened.set()
+    for thread in [first, *others]:
+        thread.join(30)
+        assert not thread.is_alive()
+    return outcomes
+
+
+def test_each_call_has_its_own_result(gated: fencepost.Store, gate: Gate) -> None:
+    calls = [lambda n=n: enqueue(gated, f"run-{n}") for n in range(THREADS)]
+    outcomes = behind(gated, gate, calls)
+    assert [run.run_id for run in outcomes] == [f"run-{n}" for n in range(THREADS)]
+    assert len(gated.runs.list()) == THREADS + 1
+    assert len({run.fence for run in outcomes}) == THREADS
+
+
+def test_a_refused_call_does_not_undo_the_others(gated: fencepost.Store, gate: Gate) -> None:
+    def call(n: int) -> Any:
+        if n % 3 == 0:
+            return enqueue(gated, "first")
+        if n % 3 == 1:
+            return gated.queue.enqueue(controller="none", key="none")
+        return enqueue(gated, f"run-{n}")
+
+    outcomes = behind(gated, gate, [lambda n=n: call(n) for n in range(THREADS)])
+    for n, outcome in enumerate(outcomes):
+        wanted = (RunExistsError, ResourceNotFoundError, fencepost.Run)[n % 3]
+        assert isinstance(outcome, wanted)
+    done = {run.run_id for run in gated.runs.list()}
+    assert done == {"first", *(f"run-{n}" for n in range(THREADS) if n % 3 == 2)}
+
+
+def test_a_failing_clock_fails_its_own_call(engine: str, tmp_path: Path) -> None:
+    class Broken(RuntimeError):
+        pass
+
+    local = threading.local()
+    gate = Gate()
+
+    def clock() -> int:
+        if getattr(local, "broken", False):
+            raise Broken
+        return gate()
+
+    with fencepost.open(tmp_path / "store.sqlite", engine=engine, clock=clock) as store:
+        calls = [lambda n=n: enqueue(store, f"run-{n}") for n in range(4)]
+        assert all(isinstance(outcome, fencepost.Run) for outcome in behind(store, gate, calls))
+        local.broken = True
+        with pytest.raises(Broken):
+            enqueue(store, "never")
+        local.broken = False
+        assert store.runs.get(run_id="never") is None
+        enqueue(store, "after")
+
+
+def test_commits_are_shared(gated: fencepost.Store, gate: Gate) -> None:
+    enqueue_bytes = _wal_growth(gated, gate)
+    alone = [_growth_of(gated, lambda n=n: enqueue(gated, f"alone-{n}")) for n in range(8)]
+    # Shared, so many inserts write the same few pages once; alone, each writes them again.
+    assert enqueue_bytes < sum(alone) / len(alone) * THREADS / 2
+
+
+def _wal_growth(store: fencepost.Store, gate: Gate) -> int:
+    before = os.stat(f"{store.path}-wal").st_size
+    behind(store, gate, [lambda n=n: enqueue(store, f"run-{n}") for n in range(THREADS)])
+    return os.stat(f"{store.path}-wal").st_size - before
+
+
+def _growth_of(store: fencepost.Store, call: Callable[[], Any]) -> int:
+    before = os.stat(f"{store.path}-wal").st_size
+    call()
+    return os.stat(f"{store.path}-wal").st_size - before
