@@ -59,7 +59,9 @@ def place_of(cursor: str | None, start: Sequence[str | int]) -> Sequence[str | i
 def _fits(place: object, start: Sequence[str | int]) -> bool:
     if not isinstance(place, list) or [type(p) for p in place] != [type(s) for s in start]:
         return False
-    return all(abs(part) < 2**63 if isinstance(part, int) else _encodable(part) for part in place)
+    return all(
+        -(2**63) <= part < 2**63 if isinstance(part, int) else _encodable(part) for part in place
+    )
 
 
 def _encodable(text: str) -> bool:

@@ -153,7 +153,7 @@ class Queue(Facet):
             {},
             limit,
             cursor,
-            {"after_available_at": -(2**63) + 1, "after_controller": "", "after_key": ""},
+            {"after_available_at": -(2**63), "after_controller": "", "after_key": ""},
             QueueItem.from_row,
             lambda row: (row[2], row[0], row[1]),
         )

@@ -185,7 +185,7 @@ class Runs(Connection):
             ("runs.parked_affine", "runs.expired_affine", affine),
             ("runs.parked", "runs.expired", expired),
         ):
-            candidates = [_candidate(row) for row in some if few and row[0] not in excluded]
+            candidates = [_candidate(row) for row in some if few and _is_free(row, excluded)]
             for statement in (parked,) if few else (parked, walk):
                 found = self._first_of(statement, where, excluded)
                 candidates += [] if found is None else [found]
@@ -199,12 +199,17 @@ class Runs(Connection):
         def first() -> _Candidate | None:
             cursor = self._execute(name, where)
             try:
-                return next((_candidate(row) for row in cursor if row[0] not in excluded), None)
+                return next((_candidate(row) for row in cursor if _is_free(row, excluded)), None)
             finally:
                 # An open cursor would keep its read mark past the commit.
                 cursor.close()
 
         return self._decoding(first)
+
+
+def _is_free(row: Row, excluded: Collection[str]) -> bool:
+    """Whether the run may be taken; one whose id is no text can't be named, nor claimed."""
+    return type(row[0]) is str and row[0] not in excluded
 
 
 def _candidate(row: Row) -> _Candidate:

@@ -76,9 +76,10 @@ impl Search<'_> {
             .min_by(Candidate::order)
     }
 
+    /// A run whose id is no text can't be named, nor claimed.
     fn is_wanted(&self, row: &Row) -> bool {
         let run_id = row.first().and_then(Value::as_text);
-        !run_id.is_some_and(|run_id| self.excluded.contains(run_id))
+        run_id.is_some_and(|run_id| !self.excluded.contains(run_id))
     }
 }
 
