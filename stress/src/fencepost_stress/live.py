@@ -1,6 +1,7 @@
-"""Counters that workers keep in a small shared file, for the progress display.
+"""Numbers that workers keep in a small shared file: for the progress display, and for aim.
 
-Not evidence: a display may be a little behind, the histories are not.
+Not evidence: a display may be a little behind, the histories are not. The stage lets the
+nemesis strike a worker in the middle of something.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 _CELL = struct.Struct("=QQQQ")
+_STAGE = struct.Struct("=Q")
+_SIZE = _CELL.size + _STAGE.size
+
+IDLE, CALLING, INSIDE = 0, 1, 2
+"""Stages: between calls, in a call, in a call whose transaction has begun."""
 
 
 class Counts(NamedTuple):
@@ -21,7 +27,7 @@ class Counts(NamedTuple):
 
 
 def create(path: Path, slots: int) -> None:
-    path.write_bytes(bytes(_CELL.size * slots))
+    path.write_bytes(bytes(_SIZE * slots))
 
 
 class Cell:
@@ -30,7 +36,9 @@ class Cell:
     def __init__(self, path: Path, slot: int) -> None:
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), 0)
-        self._offset = slot * _CELL.size
+        self._offset = slot * _SIZE
+        self._stage = self._offset + _CELL.size
+        self.stage(IDLE)
         self._counts = Counts(*_CELL.unpack_from(self._map, self._offset))
 
     def add(self, *, claims: int = 0, refusals: int = 0) -> None:
@@ -42,6 +50,10 @@ class Cell:
                 refusals=counts.refusals + refusals,
             )
         )
+
+    def stage(self, stage: int) -> None:
+        """What the worker is doing now."""
+        _STAGE.pack_into(self._map, self._stage, stage)
 
     def reach(self) -> None:
         """A mutant came to its broken line."""
@@ -60,5 +72,10 @@ class Board:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def total(self) -> Counts:
-        cells = list(_CELL.iter_unpack(self._map))
+        starts = range(0, len(self._map), _SIZE)
+        cells = [_CELL.unpack_from(self._map, start) for start in starts]
         return Counts(*(sum(column) for column in zip(*cells, strict=True)))
+
+    def stage(self, slot: int) -> int:
+        """What a slot's worker is doing now."""
+        return int(_STAGE.unpack_from(self._map, slot * _SIZE + _CELL.size)[0])

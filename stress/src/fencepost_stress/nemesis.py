@@ -8,14 +8,18 @@ from collections import Counter
 
 from .crew import Crew
 from .history import Writer
+from .live import Board
 from .plan import Fault, Plan
+
+_AIM_SECONDS = 0.1
 
 
 class Nemesis:
     """Polled by the harness; keeps a history of what it did."""
 
-    def __init__(self, plan: Plan, crew: Crew, writer: Writer) -> None:
+    def __init__(self, plan: Plan, crew: Crew, board: Board, writer: Writer) -> None:
         self._crew = crew
+        self._board = board
         self._writer = writer
         self._due = list(plan.faults)
         self._resumptions: list[tuple[int, int, str]] = []
@@ -36,6 +40,7 @@ class Nemesis:
         name = self._crew.name(fault.slot)
         if name is None:
             return
+        self._take_aim(fault)
         if fault.kind == "kill":
             self._crew.kill(fault.slot)
             self._writer.note("kill", slot=fault.slot, process=name)
@@ -46,6 +51,12 @@ class Nemesis:
             self._writer.note("pause", slot=fault.slot, process=name, ms=fault.duration_ms)
             heapq.heappush(self._resumptions, (elapsed + fault.duration_ms, fault.slot, name))
         self.done[fault.kind] += 1
+
+    def _take_aim(self, fault: Fault) -> None:
+        """Watch the worker until it is at the stage; strike anyway when it does not come."""
+        deadline = time.monotonic() + _AIM_SECONDS
+        while self._board.stage(fault.slot) < fault.aim and time.monotonic() < deadline:
+            time.sleep(0)
 
     def _resume(self) -> None:
         _, slot, name = heapq.heappop(self._resumptions)

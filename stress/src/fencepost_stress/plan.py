@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from .live import CALLING, IDLE, INSIDE
+
 FaultKind: TypeAlias = Literal["kill", "pause"]
 Synchronous: TypeAlias = Literal["full", "normal"]
 FAULTS: tuple[FaultKind, ...] = ("kill", "pause")
@@ -32,12 +34,17 @@ _BY_FAULT: dict[FaultKind, tuple[str, ...]] = {
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One fault: `at_ms` after the start, on the process in `slot`."""
+    """One fault: `at_ms` after the start, on the process in `slot`.
+
+    `aim` is the stage of `live` that the nemesis waits for, a short while; at any
+    instant a worker may be between its calls, where a fault proves little.
+    """
 
     at_ms: int
     kind: FaultKind
     slot: int
     duration_ms: int = 0
+    aim: int = IDLE
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -130,7 +137,8 @@ def _faults(
         slot = rng.choice(slots)
         duration = round(rng.uniform(1.2, 1.8) * LEASE_MS) if kind == "pause" else 0
         free_at[slot] = at_ms + duration + _SETTLE_MS
-        planned.append(Fault(at_ms, kind, slot, duration))
+        aim = rng.choice((IDLE, CALLING, INSIDE, INSIDE))
+        planned.append(Fault(at_ms, kind, slot, duration, aim))
     return planned
 
 

@@ -56,7 +56,7 @@ def execute(plan: Plan, directory: Path, watch: Watcher) -> Ending:
     nemesis_writer.begin("nemesis", plan_seed=plan.seed)
     began = time.monotonic()
     with Crew(directory, database, plan.engine, clock.shared_offset()) as crew:
-        nemesis = Nemesis(plan, crew, nemesis_writer)
+        nemesis = Nemesis(plan, crew, board, nemesis_writer)
         for slot in range(plan.processes):
             crew.hire(slot)
         watch(board.total(), {}, "starting")

@@ -9,7 +9,7 @@ import fencepost
 from fencepost.errors import FencepostError
 
 from .history import Clock, Fail, Info, Invoke, Ok, Writer
-from .live import Cell
+from .live import CALLING, IDLE, INSIDE, Cell
 
 INDEFINITE = frozenset({"io", "full", "corrupt", "corrupt_row", "internal"})
 """Codes after which nobody can say whether the call took effect."""
@@ -34,6 +34,7 @@ class Session:
 
     def clock_read(self, mono: int, wall: int) -> None:
         if self._calling:
+            self._cell.stage(INSIDE)
             self._writer.write(Clock(mono, self._n, wall))
 
     def call(self, name: str, **args: Any) -> Answer:
@@ -44,6 +45,7 @@ class Session:
         shown = {key: _plain(value) for key, value in args.items()}
         self._writer.write(Invoke(time.monotonic_ns(), self._n, name, shown))
         self._calling = True
+        self._cell.stage(CALLING)
         try:
             value = function(**args)
         except FencepostError as error:
@@ -53,6 +55,7 @@ class Session:
             return Answer(None, error.code)
         finally:
             self._calling = False
+            self._cell.stage(IDLE)
         self._writer.write(Ok(time.monotonic_ns(), self._n, _plain(value)))
         self._cell.add(
             claims=int(name.endswith("claim_next") and value is not None),
