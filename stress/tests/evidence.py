@@ -303,7 +303,6 @@ class Evidence:
             name: list(rows.values()) for name, rows in self.tables.items()
         }
         given: dict[str, Any] = {
-            "healed": True,
             "heal_started": 0,
             "wal_samples": 1,
             "wal_limit_bytes": 1,

@@ -238,7 +238,7 @@ def test_s1_a_run_that_nobody_asked_for_is_unknown() -> None:
     evidence = drained()
     evidence.enqueue("a", "r2")
     evidence.claim_nothing("b")
-    assert evidence.judge(Drained, healed=False).verdict == "unknown"
+    assert evidence.judge(Drained).verdict == "unknown"
 
 
 def test_s1_a_run_done_twice() -> None:

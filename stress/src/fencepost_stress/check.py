@@ -151,7 +151,6 @@ def _end(plan: Plan, ending: Ending, database: Path, problems: list[str]) -> End
         problems.append("the tables at the end were not read: the database is damaged")
     return End(
         tables=tables,
-        healed=ending.healed,
         heal_started=ending.heal_started,
         integrity=broken,
         foreign_keys=foreign,

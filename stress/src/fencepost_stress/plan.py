@@ -17,6 +17,11 @@ FAULTS: tuple[FaultKind, ...] = ("kill", "pause")
 LEASE_MS = 600
 _WARM_UP_MS = 800
 _MEAN_GAP_MS: dict[FaultKind, int] = {"kill": 700, "pause": 1100}
+_AIMS: dict[FaultKind, tuple[int, ...]] = {
+    "kill": (IDLE, CALLING, INSIDE, INSIDE),
+    # Who is stopped inside a transaction stops everybody: enough to see it now and then.
+    "pause": (IDLE, IDLE, IDLE, CALLING, CALLING, INSIDE),
+}
 _SETTLE_MS = 900
 """A process is left alone for so long after a fault, so that it gets some work done."""
 
@@ -137,7 +142,7 @@ def _faults(
         slot = rng.choice(slots)
         duration = round(rng.uniform(1.2, 1.8) * LEASE_MS) if kind == "pause" else 0
         free_at[slot] = at_ms + duration + _SETTLE_MS
-        aim = rng.choice((IDLE, CALLING, INSIDE, INSIDE))
+        aim = rng.choice(_AIMS[kind])
         planned.append(Fault(at_ms, kind, slot, duration, aim))
     return planned
 

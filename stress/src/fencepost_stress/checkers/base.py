@@ -57,12 +57,10 @@ class Finding:
 class End:
     """What was found when all processes were gone.
 
-    `healed` says that every worker drained what it could and ended by itself; without
-    that, work that is left may only have run out of time.
+    `heal_started` is the wall time at which the faults had stopped, in milliseconds.
     """
 
     tables: Mapping[str, Iterable[TableRow]]
-    healed: bool
     heal_started: int
     integrity: Sequence[str] = ()
     foreign_keys: Sequence[str] = ()
