@@ -10,6 +10,7 @@ from .canonical import canonical_json, fingerprint
 from .engine.select import EngineInfo, engine_info
 from .errors import FencepostError
 from .guard import GuardWarning
+from .opening import open
 from .pages import Page
 from .records import (
     Condition,
@@ -28,7 +29,7 @@ from .records import (
 )
 from .requests import UNSET
 from .sqlite_versions import SQLiteVersionWarning
-from .store import Store, open
+from .store import Store
 from .waiting import Ready
 
 __all__ = [

@@ -295,6 +295,13 @@ _REFUSALS: dict[str, tuple[type[FencepostError], str, int, str]] = {
         "the store was opened before a fork; open a store of its own in each process, "
         "and close the parent's before forking or start children by exec",
     ),
+    "file_gone": (
+        StoreIOError,
+        "",
+        0,
+        "{0}: the file was deleted, moved or replaced under the store; nothing was changed, "
+        "close the store and open it again",
+    ),
     "read_only": (
         ReadOnlyStoreError,
         "",

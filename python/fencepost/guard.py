@@ -20,6 +20,12 @@ from .errors import EngineConflictError, ForkedStoreError, StoreIOError
 
 CHOICES = ("error", "warn", "off")
 
+_ADVICE = (
+    "closing a file that a store has open drops the store's locks and can lose commits: "
+    "use the store alone, or another process"
+)
+_DESCRIPTORS = "/proc/self/fd"
+
 _Identity: TypeAlias = "tuple[int, int]"
 
 
@@ -32,7 +38,7 @@ class _OpenFile:
     """One file that stores of this process have open, its log and index included."""
 
     engine: str
-    names: set[str] = field(default_factory=set)
+    names: set[str]
     guards: list[str | None] = field(default_factory=list)
 
 
@@ -76,14 +82,37 @@ def register(path: str, engine: str, guard: str | None) -> _Identity:
                 f"{path}: is open in this process with the {entry.engine} engine; a second SQLite "
                 "library would break its locks, use one engine or another process"
             )
+        name = os.path.realpath(path)
+        if entry is not None and name not in entry.names:
+            raise StoreIOError(
+                f"{path}: is open in this process as {min(entry.names)}; two names of one file get "
+                "a log each, which corrupts it: use one name"
+            )
         if entry is None:
-            entry = _files[this] = _OpenFile(engine)
+            if engine == "native":
+                _look_for_openings(path, this, guard)
+            entry = _files[this] = _OpenFile(engine, {name})
         entry.guards.append(guard)
-        entry.names.add(os.path.realpath(path))
         if not _hooked:
             _hooked = True
             sys.addaudithook(_audit)
     return this
+
+
+def _look_for_openings(path: str, this: _Identity, guard: str | None) -> None:
+    """Notice what opened the file before the first store did, where the system tells."""
+    try:
+        descriptors = os.listdir(_DESCRIPTORS)
+    except OSError:
+        return
+    for descriptor in descriptors:
+        try:
+            status = os.stat(f"{_DESCRIPTORS}/{descriptor}")
+        except OSError:
+            continue
+        if (status.st_dev, status.st_ino) == this:
+            _act({guard or "error"}, f"{path!r} is open in this process already; {_ADVICE}")
+            return
 
 
 def release(this: _Identity, guard: str | None) -> None:
@@ -105,14 +134,14 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         return
     default = "error" if event == "sqlite3.connect" else "warn"
     actions = {default if guard is None else guard for guard in entry.guards}
-    message = (
-        f"{arguments[0]!r} is open in this process as a fencepost store; opening it by {event} "
-        "drops the store's locks and can lose commits: use the store, or another process"
-    )
+    _act(actions, f"{arguments[0]!r} is open in this process as a fencepost store; {_ADVICE}")
+
+
+def _act(actions: set[str], message: str) -> None:
     if "error" in actions:
         raise EngineConflictError(message)
     if "warn" in actions:
-        warnings.warn(message, GuardWarning, stacklevel=3)
+        warnings.warn(message, GuardWarning, stacklevel=4)
 
 
 def _open_file(target: object) -> _OpenFile | None:

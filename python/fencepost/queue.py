@@ -29,28 +29,34 @@ class Queue(Facet):
     __slots__ = ()
 
     def enqueue(
-        self, *, controller: str, key: str, available_at: datetime | str | None = None
+        self,
+        *,
+        controller: str,
+        key: str,
+        available_at: datetime | str | None = None,
+        now: datetime | str | None = None,
     ) -> None:
         """Make a resource due for its controller.
 
         Arguments:
             available_at: when it becomes due; default now. Of two times the earlier counts.
+            now: the present time instead of the clock's.
 
         Raises ResourceNotFoundError.
         """
-        refused = self._engine.enqueue([_item((controller, key, available_at))], None)[0]
+        refused = self._engine.enqueue([_item((controller, key, available_at))], time_ms(now))[0]
         if refused is not None:
             raise refused
 
     def enqueue_many(
-        self, *, items: Iterable[tuple[Any, ...]]
+        self, *, items: Iterable[tuple[Any, ...]], now: datetime | str | None = None
     ) -> builtins.list[FencepostError | None]:
         """Enqueue many (controller, key) or (controller, key, available_at) in one transaction.
 
         Returns None, or the error that refused it, in each item's place.
         """
         checked = [_item(item) for item in checked_items(items, "items")]
-        results = self._engine.enqueue(checked, None)
+        results = self._engine.enqueue(checked, time_ms(now))
         return [result if isinstance(result, FencepostError) else None for result in results]
 
     def claim_next(

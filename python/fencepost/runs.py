@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from .engine.protocol import NewRun, Row
-from .errors import FencepostError, InvalidArgumentError
+from .errors import CorruptRowError, FencepostError, InvalidArgumentError
 from .facet import Facet, new_token
 from .pages import DEFAULT_PAGE, Page, each
 from .records import Run
@@ -156,7 +156,9 @@ class Runs(Facet):
             exclude_run_ids: runs not to take, as many as you like.
             now: the present time instead of the clock's.
 
-        Returns the claimed run, or None when nothing is claimable.
+        Returns the claimed run, or None when nothing is claimable. Raises CorruptRowError for
+        a run whose row can't be read; it stays claimed until the lease ends, so that it does
+        not keep the others from being claimed.
         """
         token = new_token() if claim_token is None else key(claim_token, "claim_token")
         rows = self._engine.claim_runs(
@@ -176,10 +178,11 @@ class Runs(Facet):
         limit: int,
         exclude_run_ids: Iterable[str] = (),
         now: datetime | str | None = None,
-    ) -> builtins.list[Run]:
+    ) -> builtins.list[Run | CorruptRowError]:
         """Claim up to `limit` runs in one transaction, as if by so many `claim_next`.
 
-        Each gets a token of its own. Returns the claimed runs in claim order.
+        Each gets a token of its own. Returns the claimed runs in claim order; in the place
+        of one whose row can't be read stands the error that says why.
         """
         tokens = [new_token() for _ in range(integer(limit, "limit", least=1, most=10_000))]
         rows = self._engine.claim_runs(
@@ -189,7 +192,7 @@ class Runs(Facet):
             _run_ids(exclude_run_ids),
             time_ms(now),
         )
-        return [Run.from_row(row) for row in rows]
+        return [_claimed(row) for row in rows]
 
     def renew(
         self,
@@ -305,6 +308,13 @@ def _run_or_error(result: Row | Exception) -> Run | FencepostError:
     if isinstance(result, Exception):
         raise result
     return Run.from_row(result)
+
+
+def _claimed(row: Row) -> Run | CorruptRowError:
+    try:
+        return Run.from_row(row)
+    except CorruptRowError as corrupt:
+        return corrupt
 
 
 def _new_run(item: Mapping[str, Any]) -> NewRun:

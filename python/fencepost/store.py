@@ -1,36 +1,25 @@
-"""Opening a store, and what an open one consists of."""
+"""An open store, and what it consists of."""
 
 from __future__ import annotations
 
 import os
+import warnings
+import weakref
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from . import guard as guards, layout, sqlite_versions
-from .clock import MIN_TIME_MS, system_clock
 from .effects import Effects
-from .engine.protocol import MAX_TIME_MS, Clock, Engine
-from .engine.resting import RestingReader
-from .engine.select import choose, native_module, python_sqlite
-from .errors import (
-    EngineUnavailableError,
-    InvalidArgumentError,
-    ReadOnlyStoreError,
-    StoreIOError,
-    refusal,
-)
+from .engine.protocol import Clock, Engine
+from .errors import InvalidArgumentError
 from .events import Events
 from .feed import Feed
 from .queue import Queue
 from .requests import Requests
 from .resources import Resources
 from .runs import Runs
-from .shown import shown
-from .validation import choice, integer, items, name as checked_name, run_id as checked_run_id
-from .waiting import Ready, Ringing, Waiter, Wish
-
-SYNCHRONOUS = ("full", "normal", "off")
+from .validation import integer, items, name as checked_name, run_id as checked_run_id
+from .waiting import Ready, Waiter, Wish
 
 
 class Store:
@@ -56,7 +45,9 @@ class Store:
         self._engine = engine
         self._clock = clock
         self._on_close = on_close
-        self._open = True
+        # A store that is only forgotten must not keep its file from the other engine.
+        self._forgotten = weakref.finalize(self, _abandoned, path, os.getpid(), on_close)
+        self._forgotten.atexit = False
         self.path = path
         self.engine_name = name
         self.read_only = read_only
@@ -71,8 +62,7 @@ class Store:
     def close(self) -> None:
         """Close the store; again does nothing. Waits for calls of other threads to end."""
         self._engine.close()
-        if self._open:
-            self._open = False
+        if self._forgotten.detach() is not None:
             self._on_close()
 
     def wait(
@@ -147,180 +137,7 @@ class Store:
         return f"<fencepost.Store {self.path!r} engine={self.engine_name}>"
 
 
-def open(
-    path: str | os.PathLike[str],
-    *,
-    engine: str | None = None,
-    read_only: bool = False,
-    synchronous: str = "full",
-    busy_timeout_ms: int = 5000,
-    guard: str | None = None,
-    clock: Callable[[], int] | None = None,
-) -> Store:
-    """Open the store in a file, which is created where it does not exist.
-
-    Arguments:
-        path: the database file. Missing parent folders are made, with mode 0700; the file
-            gets mode 0600.
-        engine: `"auto"`, `"native"` or `"python"`; default what `FENCEPOST_ENGINE` says.
-        read_only: open an existing file and never write to it.
-        synchronous: `"full"` survives a power cut; `"normal"` may lose the last commits
-            in one, `"off"` may damage the file in one. A killed process loses nothing.
-        busy_timeout_ms: how long, in milliseconds, a call waits for another writer.
-        guard: what to do when something else in this process opens the file: `"error"`,
-            `"warn"` or `"off"`. Default: refuse `sqlite3.connect` while the native engine
-            has the file, warn of the rest.
-        clock: gives milliseconds since the epoch; default the system's clock.
-
-    Returns the open store. Raises InvalidArgumentError, UnsupportedSchemaError,
-    CorruptStoreError, StoreIOError, ReadOnlyStoreError, StoreBusyError,
-    EngineUnavailableError, EngineConflictError and ForkedStoreError; the file is
-    unchanged then.
-    """
-    full_path = _absolute(path)
-    choice(synchronous, "synchronous", SYNCHRONOUS)
-    timeout = integer(busy_timeout_ms, "busy_timeout_ms", most=2**31 - 1)
-    if guard is not None:
-        choice(guard, "guard", guards.CHOICES)
-    if clock is not None and not callable(clock):
-        raise InvalidArgumentError("clock: expected a callable that gives milliseconds")
-    chosen, _ = choose(engine)
-    if not read_only:
-        _create_file(full_path)
-        if os.access(full_path, os.R_OK) and not os.access(full_path, os.W_OK):
-            # SQLite would open it for reading, and refuse each write on its own.
-            raise ReadOnlyStoreError(
-                f"{full_path}: may not be written; change its permissions or use read_only=True"
-            )
-    this = guards.register(full_path, chosen, guard)
-    try:
-        connection = _connect(chosen, full_path, read_only, synchronous, timeout, clock)
-        try:
-            layout.prepare(connection, full_path, read_only=read_only)
-        except BaseException:
-            connection.close()
-            raise
-    except BaseException:
-        guards.release(this, guard)
-        raise
-    ringing: Any = Ringing(connection, full_path)
-    return Store(
-        connection if read_only else ringing,
-        path=full_path,
-        name=chosen,
-        read_only=read_only,
-        clock=system_clock if clock is None else _checked(clock),
-        on_close=lambda: guards.release(this, guard),
-    )
-
-
-def _absolute(path: str | os.PathLike[str]) -> str:
-    if not isinstance(path, (str, os.PathLike)):
-        raise InvalidArgumentError(f"path: expected a path, not {type(path).__name__}")
-    plain: Any = os.fspath(path)
-    if not isinstance(plain, str) or not plain or "\0" in plain or not _encodable(plain):
-        raise InvalidArgumentError(f"path: {shown(plain)} is no path of a file")
-    return os.path.abspath(plain)
-
-
-def _encodable(path: str) -> bool:
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _create_file(path: str) -> None:
-    """Make the file with mode 0600, and its missing folders with mode 0700.
-
-    Only a file that did not exist is opened here, one at a time: closing one that a store
-    of this process has open would drop that store's locks.
-    """
-    try:
-        _create_folders(os.path.dirname(path))
-        with guards.creating:
-            if not os.path.lexists(path):
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        return
-    except OSError as error:
-        if os.path.exists(path):
-            return
-        raise StoreIOError(f"{path}: can't be created: {error.strerror}; check the path") from error
-
-
-def _create_folders(folder: str) -> None:
-    missing = []
-    while not os.path.isdir(folder):
-        missing.append(folder)
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            break
-        folder = parent
-    for name in reversed(missing):
-        try:
-            os.mkdir(name, 0o700)
-        except FileExistsError:
-            continue
-
-
-def _connect(
-    name: str,
-    path: str,
-    read_only: bool,
-    synchronous: str,
-    busy_timeout_ms: int,
-    clock: Callable[[], int] | None,
-) -> Engine:
-    options: dict[str, Any] = {
-        "read_only": read_only,
-        "synchronous": synchronous,
-        "busy_timeout_ms": busy_timeout_ms,
-        "clock": None if clock is None else _checked(clock),
-    }
-    make = _engine_class(name, read_only)
-    if read_only:
-        reader: Any = RestingReader(path, lambda rest: make(path, immutable=rest, **options))
-        engine: Engine = reader
-        return engine
-    return make(path, **options)
-
-
-def _engine_class(name: str, read_only: bool) -> Callable[..., Engine]:
-    if name == "native":
-        native = native_module()
-        if native is None:
-            raise EngineUnavailableError("the native extension is gone; install fencepost again")
-        native_engine: Callable[..., Engine] = native.Engine
-        return native_engine
-    linked = python_sqlite()
-    if linked is None:
-        raise EngineUnavailableError(
-            "this Python was built without sqlite3, and the native extension is not installed; "
-            "install a wheel for this platform or a Python with sqlite3"
-        )
-    if sqlite_versions.parse(linked) < sqlite_versions.MINIMUM:
-        raise EngineUnavailableError(
-            f"the Python engine needs SQLite 3.35 or newer, this Python links {linked}; "
-            "install a wheel with the native engine, or a newer Python"
-        )
-    if not read_only:
-        sqlite_versions.warn_once(linked)
-    from .engine.python import PythonEngine
-
-    return PythonEngine
-
-
-def _checked(clock: Callable[[], int]) -> Clock:
-    def checked() -> int:
-        ms: object = clock()
-        if type(ms) is not int:
-            raise InvalidArgumentError(
-                f"clock: gave a {type(ms).__name__}; it must give integer milliseconds"
-            )
-        if not MIN_TIME_MS <= ms <= MAX_TIME_MS:
-            raise refusal("clock_out_of_range", shown(ms))
-        return ms
-
-    return checked
+def _abandoned(path: str, process: int, on_close: Callable[[], None]) -> None:
+    if os.getpid() == process:
+        on_close()
+        warnings.warn(f"the store {path!r} was never closed", ResourceWarning, stacklevel=2)

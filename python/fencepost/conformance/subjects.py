@@ -17,7 +17,8 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from ..errors import FencepostError
-from ..store import Store, open
+from ..opening import open
+from ..store import Store
 from . import operations
 
 

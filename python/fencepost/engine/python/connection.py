@@ -20,7 +20,7 @@ from ...errors import refusal
 from ...statements import script
 from ..protocol import Clock, Row, Value
 from . import forks
-from .group_commit import GroupCommit, Job
+from .group_commit import GroupCommit, Job, identity_of
 from .session import is_busy
 from .turns import Turns
 
@@ -48,6 +48,7 @@ class Connection(GroupCommit):
         self._clock = system_clock if clock is None else clock
         self._busy_timeout_ms = busy_timeout_ms
         self._pid = os.getpid()
+        self._file = identity_of(path)
         self._turns = Turns(path, busy_timeout_ms)
         self._jobs: deque[Job] = deque()
         # Re-entrant only to notice a call from inside a call (a signal handler, a clock).

@@ -11,17 +11,27 @@ Mirrors `rust/fencepost-core/src/group_commit.rs`.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import sqlite_failure
+from ...errors import refusal, sqlite_failure
 from .session import Session, code_of, is_busy
 from .turns import Turns
 
 MOST_JOBS = 64
 _SQLITE_BUSY = 5
+
+
+def identity_of(path: str) -> tuple[int, int] | None:
+    """What tells one file from all others; None for no file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 class Job:
@@ -51,6 +61,7 @@ class GroupCommit(Session):
     """The queue of jobs, and the transactions that do them."""
 
     _path: str
+    _file: tuple[int, int] | None
     _turns: Turns
     _jobs: deque[Job]
 
@@ -119,6 +130,9 @@ class GroupCommit(Session):
         return result, None
 
     def _begin(self) -> None:
+        # Into a file without a name every write would succeed, and nobody would see it.
+        if identity_of(self._path) != self._file:
+            raise refusal("file_gone", self._path)
         if not self._turns.take(self._try_begin):
             busy = sqlite3.OperationalError("the lock was not to be had within the busy timeout")
             busy.sqlite_errorcode = _SQLITE_BUSY
