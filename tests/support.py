@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import re
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,29 +68,46 @@ def describe(engine: str) -> str:
     return f"{engine} (SQLite {version})"
 
 
+# Each request opens the file and closes it again, in a process that lives as long as the tests.
 _SQL_SCRIPT = """
 import json, sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=10)
-rows = []
-for statement, params in json.load(sys.stdin):
-    rows = connection.execute(statement, params).fetchall()
-connection.close()
-print(json.dumps(rows, default=lambda blob: {"hex": blob.hex()}))
+for line in sys.stdin:
+    path, statements = json.loads(line)
+    answer = {}
+    connection = sqlite3.connect(path, isolation_level=None, timeout=10)
+    try:
+        for statement, params in statements:
+            answer["rows"] = connection.execute(statement, params).fetchall()
+    except sqlite3.Error as error:
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    connection.close()
+    print(json.dumps(answer, default=lambda blob: {"hex": blob.hex()}), flush=True)
 """
+
+
+@cache
+def _sql_process() -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SQL_SCRIPT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    atexit.register(process.communicate)
+    return process
 
 
 def sql(path: str | Path, *statements: str | tuple[str, Any]) -> list[list[Any]]:
     """Run statements in another process, each by itself; the rows of the last come back."""
     pairs = [(one, []) if isinstance(one, str) else one for one in statements]
-    done = subprocess.run(
-        [sys.executable, "-c", _SQL_SCRIPT, str(path)],
-        input=json.dumps(pairs),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    rows: list[list[Any]] = json.loads(done.stdout)
+    process = _sql_process()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps([str(path), pairs]) + "\n")
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+    assert "error" not in answer, answer["error"]
+    rows: list[list[Any]] = answer["rows"]
     return rows
 
 
