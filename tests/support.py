@@ -8,12 +8,12 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import fencepost
 from fencepost.conformance.operations import dump
@@ -180,6 +180,18 @@ def without_ids(value: Any, path: str = "") -> Any:
     if path:
         text = text.replace(json.dumps(path)[1:-1], "$path")
     return json.loads(_UUID.sub(lambda m: seen.setdefault(m[0], f"$u{len(seen) + 1}"), text))
+
+
+Claimed = TypeVar("Claimed", fencepost.Run, fencepost.QueueClaim)
+
+
+def readable(claims: Sequence[Claimed | FencepostError]) -> list[Claimed]:
+    """What a batch claimed, where none of its rows is corrupt."""
+    found: list[Claimed] = []
+    for claim in claims:
+        assert not isinstance(claim, FencepostError), claim
+        found.append(claim)
+    return found
 
 
 def put(store: fencepost.Store, key: str = "k", **more: Any) -> fencepost.Resource:

@@ -112,7 +112,7 @@ def test_every_operation_without_now_reads_the_clock(
     store: fencepost.Store, clock: SetClock
 ) -> None:
     clock.ms = START_MS + 5
-    assert put(store, now=None)
+    put(store, now=None)
     uid = put(store, now=None).metadata.uid
     run = enqueue(store, now=None)
     event = store.events.record(controller="ctl", key="k", type="t")
@@ -190,7 +190,7 @@ def test_a_clock_that_raises_changes_nothing(store: fencepost.Store, path: str) 
     with fencepost.open(path, engine=engine, clock=broken) as other:
         with unchanged(other), pytest.raises(ZeroDivisionError):
             enqueue(other, now=None)
-        assert enqueue(other, now=at())
+        enqueue(other, now=at())
 
 
 def test_a_clock_that_calls_the_store_is_refused(store: fencepost.Store, path: str) -> None:

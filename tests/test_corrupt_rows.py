@@ -223,7 +223,7 @@ def test_the_error_is_raised_with_its_fields(store: Store, path: str) -> None:
     )
 
 
-CLAIM = {"runner_id": "bob", "lease_ms": 1000}
+CLAIM: dict[str, Any] = {"runner_id": "bob", "lease_ms": 1000}
 
 
 def test_a_spoilt_time_does_not_stop_the_claims_of_others(store: Store, path: str) -> None:
@@ -250,19 +250,31 @@ def test_a_spoilt_expiry_is_never_a_free_run(store: Store, path: str) -> None:
 
 
 def test_a_run_with_a_spoilt_input_does_not_stop_the_queue(store: Store, path: str) -> None:
-    """The spoilt one is the oldest: it is reported, and those behind it are still claimed."""
+    """The spoilt one is the oldest: it is reported, stays claimed for a lease, and others go on."""
     for name in ("bad", "good"):
         park(store, name)
     sql(path, "UPDATE workflow_run_queue SET input_json = '{' WHERE run_id = 'bad'")
-    got: list[str | None] = []
-    for _ in range(3):
-        try:
-            taken = store.runs.claim_next(**CLAIM, now=at())
-            got.append(taken and taken.run_id)
-        except CorruptRowError as error:
-            got.append(f"corrupt {error.key}")
-    assert "good" in got
-    assert "corrupt bad" in got
+    with pytest.raises(CorruptRowError, match="input_json"):
+        store.runs.claim_next(**CLAIM, now=at())
+    taken = store.runs.claim_next(**CLAIM, now=at())
+    assert taken is not None
+    assert taken.run_id == "good"
+    assert store.runs.claim_next(**CLAIM, now=at(999)) is None
+    with pytest.raises(CorruptRowError, match="input_json"):
+        store.runs.claim_next(**CLAIM, now=at(1000))
+
+
+def test_claim_many_gives_the_error_in_the_runs_place(store: Store, path: str) -> None:
+    for name in ("a", "bad", "c"):
+        park(store, name)
+    sql(path, "UPDATE workflow_run_queue SET input_json = '{' WHERE run_id = 'bad'")
+    got = store.runs.claim_many(**CLAIM, limit=3, now=at())
+    assert [one.run_id if isinstance(one, fencepost.Run) else one.key for one in got] == [
+        "a",
+        "bad",
+        "c",
+    ]
+    assert isinstance(got[1], CorruptRowError)
 
 
 def test_a_spoilt_run_is_completed_and_deleted_all_the_same(store: Store, path: str) -> None:
@@ -275,18 +287,20 @@ def test_a_spoilt_run_is_completed_and_deleted_all_the_same(store: Store, path: 
 
 
 def test_a_spoilt_queue_key_does_not_stop_the_queue(store: Store, path: str) -> None:
-    put(store, "bad")
-    put(store, "good")
+    for name in ("a", "bad", "c", "d"):
+        put(store, name)
     sql(path, f"UPDATE queue SET consecutive_errors = 'many' WHERE {RESOURCE}")
-    got: list[str | None] = []
-    for _ in range(3):
-        try:
-            taken = store.queue.claim_next(controllers=["ctl"], lease_ms=9, now=at())
-            got.append(taken and taken.key)
-        except CorruptRowError as error:
-            got.append(f"corrupt {error.key}")
-    assert "good" in got
-    assert "corrupt ctl/bad" in got
+    claim: dict[str, Any] = {"controllers": ["ctl"], "lease_ms": 1000, "now": at()}
+    got = store.queue.claim_many(**claim, limit=3)
+    assert [one.key for one in got] == ["a", "ctl/bad", "c"]
+    assert isinstance(got[1], CorruptRowError)
+    taken = store.queue.claim_next(**claim)
+    assert taken is not None
+    assert taken.key == "d"
+    later = {**claim, "now": at(1000)}
+    assert store.queue.claim_next(**later) is not None
+    with pytest.raises(CorruptRowError, match="consecutive_errors"):
+        store.queue.claim_next(**later)
 
 
 def test_an_id_that_is_no_text_stops_nobody(store: Store, path: str) -> None:

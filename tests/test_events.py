@@ -70,9 +70,9 @@ def test_a_payload_is_an_object(store: Store, payload: Any) -> None:
 
 def test_a_payload_of_64_kib(store: Store) -> None:
     room = 65_536 - len('{"p":""}')
-    assert record(store, payload={"p": "x" * room})
+    record(store, payload={"p": "x" * room})
     with unchanged(store), refused("too_large"):
         record(store, payload={"p": "x" * (room + 1)})
-    assert record(store, payload={"p": "é" * (room // 2)})
+    record(store, payload={"p": "é" * (room // 2)})
     with unchanged(store), refused("too_large"):
         record(store, payload={"p": "é" * (room // 2) + "x"})

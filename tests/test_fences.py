@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import QueueClaim, Run, Store
-from tests.support import at, enqueue, park, put, sql
+from tests.support import at, enqueue, park, put, readable, sql
 
 # How the other store that shares the file claims.
 OTHER_CLAIMS_RUN = (
@@ -95,7 +95,7 @@ def test_a_run_made_anew_goes_on_counting(store: Store) -> None:
 
 def test_repairs_are_claims(store: Store) -> None:
     first = fence(enqueue(store))
-    common = {
+    common: dict[str, Any] = {
         "run_id": "r",
         "workflow_name": "n",
         "workflow_source_ref": "/n",
@@ -170,8 +170,8 @@ def test_many_claims_in_one_transaction_have_fences_of_their_own(store: Store) -
     for number in range(20):
         park(store, f"r{number}")
         put(store, f"k{number:02d}")
-    runs = store.runs.claim_many(runner_id="b", lease_ms=9, limit=20, now=at())
-    keys = store.queue.claim_many(controllers=["ctl"], lease_ms=9, limit=20, now=at())
+    runs = readable(store.runs.claim_many(runner_id="b", lease_ms=9, limit=20, now=at()))
+    keys = readable(store.queue.claim_many(controllers=["ctl"], lease_ms=9, limit=20, now=at()))
     assert grows([fence(run) for run in runs])
     assert grows([fence(key) for key in keys])
 
@@ -180,7 +180,7 @@ def test_the_side_tables_hold_live_claims_only(store: Store, path: str) -> None:
     for number in range(12):
         enqueue(store, f"r{number:02d}")
         put(store, f"k{number:02d}")
-    claims = store.queue.claim_many(controllers=["ctl"], lease_ms=9, limit=12, now=at())
+    claims = readable(store.queue.claim_many(controllers=["ctl"], lease_ms=9, limit=12, now=at()))
     for number in range(3):
         store.runs.park(run_id=f"r{number:02d}", claim_token=f"t-r{number:02d}", now=at())
     for number in range(3, 6):

@@ -238,6 +238,15 @@ def test_what_is_odd_but_fine_comes_back(filled: Store, name: str, path: str) ->
     assert row["spec_json"] == fencepost.canonical_json(value)
 
 
+CLAIM: dict[Any, Any] = {
+    "controller": "ctl",
+    "key": "k",
+    "token": "t",
+    "queue_version": 1,
+    "consecutive_errors": 0,
+    "expires_at": at(),
+}
+
 OF_MANY_DIGITS = 10**5000
 ARGUMENTS: dict[str, Callable[[Store], Any]] = {
     "a key of NUL": lambda store: put(store, "a\x00b"),
@@ -272,10 +281,7 @@ ARGUMENTS: dict[str, Callable[[Store], Any]] = {
     "a cursor with a surrogate": lambda store: store.runs.list(cursor='["\\ud800",1]'),
     "a cursor beyond 64 bits": lambda store: store.runs.list(cursor=f'["",{2**63}]'),
     "a now that lies": lambda store: put(store, now=SaysDatetime()),
-    "a now beyond the years": lambda store: (
-        put(store, now=datetime.max.replace(tzinfo=UTC) + timedelta(0))
-        and put(store, now="+12026-01-01T00:00:00Z")
-    ),
+    "a now beyond the years": lambda store: put(store, now="+12026-01-01T00:00:00Z"),
     "a now of many digits": lambda store: put(store, now=OF_MANY_DIGITS),
     "a now with NUL": lambda store: put(store, now="2026-08-04\x00"),
     "an enum as a state": lambda store: store.effects.update(
@@ -330,14 +336,6 @@ ARGUMENTS: dict[str, Callable[[Store], Any]] = {
         payload=[("a", 1)],  # type: ignore[arg-type]
     ),
 }
-CLAIM = {
-    "controller": "ctl",
-    "key": "k",
-    "token": "t",
-    "queue_version": 1,
-    "consecutive_errors": 0,
-    "expires_at": at(),
-}
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
@@ -375,6 +373,11 @@ class RaisingMapping(Mapping[str, Any]):
 
 class RaisingZone(tzinfo):
     def utcoffset(self, moment: datetime | None) -> timedelta:
+        raise ZeroDivisionError
+
+    dst = utcoffset
+
+    def tzname(self, moment: datetime | None) -> str:
         raise ZeroDivisionError
 
 
@@ -422,7 +425,7 @@ def test_a_dict_is_read_past_its_methods(filled: Store) -> None:
 @pytest.mark.parametrize("count", [50_000])
 def test_many_excluded_runs(filled: Store, count: int) -> None:
     excluded = [f"other{number}" for number in range(count)]
-    claim = {"runner_id": "b", "lease_ms": 5, "now": at()}
+    claim: dict[str, Any] = {"runner_id": "b", "lease_ms": 5, "now": at()}
     assert filled.runs.claim_next(**claim, exclude_run_ids=[*excluded, "parked"]) is None
     taken = filled.runs.claim_next(**claim, exclude_run_ids=excluded)
     assert taken is not None

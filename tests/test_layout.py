@@ -15,7 +15,7 @@ import fencepost
 from fencepost.errors import UnsupportedSchemaError
 from fencepost.layout import additions, expected_columns
 from tests.conftest import OpenStore
-from tests.support import at, bytes_of, enqueue, park, put, refused, sql, statements_of
+from tests.support import at, bytes_of, enqueue, park, put, readable, refused, sql, statements_of
 
 SCHEMA = statements_of("schema")
 
@@ -80,7 +80,7 @@ def test_settings_of_the_connection(open_store: OpenStore, path: str) -> None:
 
 def test_an_empty_file_becomes_a_store(open_store: OpenStore, path: str) -> None:
     Path(path).touch(0o600)
-    assert enqueue(open_store())
+    enqueue(open_store())
 
 
 def test_the_other_names_of_a_path(open_store: OpenStore, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_relative_path_is_made_absolute(
     store = open_store("here.sqlite")
     assert store.path == str(tmp_path / "here.sqlite")
     monkeypatch.chdir("/")
-    assert enqueue(store)
+    enqueue(store)
 
 
 def test_the_schema_is_the_shared_one(open_store: OpenStore, path: str) -> None:
@@ -182,7 +182,7 @@ def test_a_file_of_the_other_store_is_completed(open_store: OpenStore, path: str
     assert expired.fence is not None
     assert live.fence != expired.fence
     assert store.runs.renew(run_id="live", claim_token="token", lease_ms=10, now=at())
-    taken = store.runs.claim_many(runner_id="b", lease_ms=5, limit=9, now=at())
+    taken = readable(store.runs.claim_many(runner_id="b", lease_ms=5, limit=9, now=at()))
     assert [run.run_id for run in taken] == ["expired", "parked"]
     fences = [live.fence, expired.fence, *(run.fence for run in taken)]
     assert len(set(fences)) == 4
@@ -238,6 +238,11 @@ def replaced(old: str, new: str) -> Make:
     statements = [statement.replace(old, new) for statement in SCHEMA]
     assert statements != SCHEMA
     return lambda path: sql(path, *statements)
+
+
+def cut_database(path: str) -> None:
+    sql(path, *SCHEMA)
+    os.truncate(path, 5000)
 
 
 REFUSED: dict[str, tuple[str, Make, str]] = {
@@ -327,11 +332,7 @@ REFUSED: dict[str, tuple[str, Make, str]] = {
     ),
     "text": ("corrupt", lambda path: Path(path).write_text("Dear diary,\n" * 500), "SQLite"),
     "short text": ("corrupt", lambda path: Path(path).write_text("Dear diary"), "SQLite"),
-    "a cut database": (
-        "corrupt",
-        lambda path: (sql(path, *SCHEMA), os.truncate(path, 5000)),
-        "",
-    ),
+    "a cut database": ("corrupt", cut_database, ""),
 }
 
 

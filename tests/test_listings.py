@@ -48,6 +48,16 @@ def _event(store: Store, n: int, controller: str = "ctl", key: str = "k") -> Non
     store.events.record(controller=controller, key=key, type="t", payload={"n": n}, now=at())
 
 
+def _two_events(store: Store, n: int) -> None:
+    _event(store, n)
+    _event(store, -1, key="x", controller="y")
+
+
+def _two_runs(store: Store, n: int) -> None:
+    park(store, f"p{n}")
+    enqueue(store, f"r{n}")
+
+
 LISTINGS = {
     "resources": Listing(
         lambda store, n: put(store, f"{n:03d}"),
@@ -86,17 +96,14 @@ LISTINGS = {
         lambda item: int(item.run_id[1:]),
     ),
     "runs of a status": Listing(
-        lambda store, n: (park(store, f"p{n}"), enqueue(store, f"r{n}")),
+        _two_runs,
         lambda store, **page: store.runs.list(status="parked", **page),
         lambda store, **page: store.runs.iterate(status="parked", **page),
         lambda item: int(item.run_id[1:]),
     ),
     **{
         f"events of {where or 'all'}": Listing(
-            lambda store, n: (
-                _event(store, n),
-                _event(store, -1, key="x", controller="y"),
-            ),
+            _two_events,
             lambda store, where=where, **page: store.events.list(**where, **page),
             lambda store, where=where, **page: store.events.iterate(**where, **page),
             lambda item: item.payload["n"],

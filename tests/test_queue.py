@@ -8,7 +8,7 @@ import pytest
 
 from fencepost import QueueClaim, Store
 from fencepost.conformance.operations import dump
-from tests.support import at, put, refused, unchanged
+from tests.support import at, put, readable, refused, unchanged
 
 
 def claim(store: Store, now: int = 0, lease_ms: int = 1000, *names: str) -> QueueClaim | None:
@@ -47,6 +47,10 @@ def test_an_enqueue_counts_and_takes_the_earlier_time(store: Store) -> None:
 
 def test_without_a_time_it_is_due_now(store: Store) -> None:
     put(store, now=at(60_000))
+    store.queue.enqueue(controller="ctl", key="k", now=at(50_000))
+    assert store.queue.list()[0].available_at == at(50_000)
+    store.queue.enqueue_many(items=[("ctl", "k"), ("ctl", "k", None)], now=at(40_000))
+    assert store.queue.list()[0].available_at == at(40_000)
     store.queue.enqueue(controller="ctl", key="k")
     assert store.queue.list()[0].available_at == at()
 
@@ -257,7 +261,9 @@ def test_many_expired_claims_come_in_claim_order(store: Store) -> None:
         put(store, key)
     assert len(store.queue.claim_many(controllers=["ctl"], lease_ms=10, limit=150, now=at())) == 150
     enqueue(store, "k007", available=-5)
-    again = store.queue.claim_many(controllers=["ctl"], lease_ms=10, limit=200, now=at(10))
+    again = readable(
+        store.queue.claim_many(controllers=["ctl"], lease_ms=10, limit=200, now=at(10))
+    )
     assert [got.key for got in again] == ["k007", *(key for key in keys if key != "k007")]
 
 
@@ -265,7 +271,7 @@ def test_enqueue_many(store: Store) -> None:
     put(store, "a")
     put(store, "b", now=at(50))
     results = store.queue.enqueue_many(
-        items=[("ctl", "a"), ["ctl", "missing"], ("ctl", "b", at(5)), ("ctl", "a", None)]
+        items=[("ctl", "a"), ("ctl", "missing"), ("ctl", "b", at(5)), ("ctl", "a", None)]
     )
     assert [None if r is None else r.code for r in results] == [
         None,
@@ -289,10 +295,10 @@ def test_enqueue_many_with_a_bad_item_changes_nothing(store: Store, bad: Any) ->
 def test_claim_many_is_many_claims(store: Store) -> None:
     for number in range(5):
         put(store, f"k{number}")
-    got = store.queue.claim_many(controllers=["ctl"], lease_ms=10, limit=3, now=at())
+    got = readable(store.queue.claim_many(controllers=["ctl"], lease_ms=10, limit=3, now=at()))
     assert [one.key for one in got] == ["k0", "k1", "k2"]
     assert len({one.token for one in got}) == 3
-    rest = store.queue.claim_many(controllers=["ctl"], lease_ms=10, limit=10, now=at())
+    rest = readable(store.queue.claim_many(controllers=["ctl"], lease_ms=10, limit=10, now=at()))
     assert [one.key for one in rest] == ["k3", "k4"]
     fences = [one.fence for one in got + rest]
     assert fences == sorted(fences, key=lambda fence: fence or 0)
@@ -301,7 +307,7 @@ def test_claim_many_is_many_claims(store: Store) -> None:
 def test_renew_and_settle_many_answer_for_each(store: Store) -> None:
     for key in "abc":
         put(store, key)
-    a, b, c = store.queue.claim_many(controllers=["ctl"], lease_ms=10, limit=3, now=at())
+    a, b, c = readable(store.queue.claim_many(controllers=["ctl"], lease_ms=10, limit=3, now=at()))
     assert store.queue.settle(claim=b, now=at())
     assert store.queue.renew_many(claims=[a, b, c.to_dict()], lease_ms=20, now=at()) == [
         True,

@@ -55,6 +55,15 @@ def beside(path: str) -> list[str]:
     return sorted(os.listdir(os.path.dirname(path)))
 
 
+NO_CLAIM: dict[str, Any] = {
+    "controller": "ctl",
+    "key": "k",
+    "token": "t",
+    "queue_version": 1,
+    "consecutive_errors": 0,
+    "expires_at": at(),
+}
+
 WRITES: dict[str, Callable[[Store], Any]] = {
     "put": put,
     "put another": lambda store: put(store, spec=2),
@@ -116,14 +125,6 @@ WRITES: dict[str, Callable[[Store], Any]] = {
     ),
     "record a run event": lambda store: store.feed.record(run_id="r", workflow_ref="w", type="t"),
     "set a watermark": lambda store: store.feed.set_watermark(session_id="s", seq=2),
-}
-NO_CLAIM = {
-    "controller": "ctl",
-    "key": "k",
-    "token": "t",
-    "queue_version": 1,
-    "consecutive_errors": 0,
-    "expires_at": at(),
 }
 
 

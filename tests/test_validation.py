@@ -268,7 +268,7 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "queue.enqueue": (
         {"controller": "ctl", "key": "k"},
-        {"controller": "name", "key": "key", "available_at": "time"},
+        {"controller": "name", "key": "key", "available_at": "time", "now": "time"},
     ),
     "queue.claim_next": (
         {"controllers": ["ctl"], "lease_ms": 1, "now": at()},

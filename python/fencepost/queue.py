@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from .clock import ms_from_time
-from .errors import FencepostError, InvalidArgumentError
+from .engine.protocol import Row
+from .errors import CorruptRowError, FencepostError, InvalidArgumentError
 from .facet import Facet, new_token
 from .pages import DEFAULT_PAGE, Page, each
 from .records import QueueClaim, QueueItem
@@ -69,10 +70,16 @@ class Queue(Facet):
         """Claim the first due key of these controllers, by (available_at, controller, key).
 
         Due is a key whose time has come and that is under no live claim. Returns the
-        claim, or None when nothing is due (also for an empty list).
+        claim, or None when nothing is due (also for an empty list). Raises CorruptRowError
+        for a row that can't be read; it stays claimed until the lease ends, so that it does
+        not keep the others from being claimed.
         """
         claims = self.claim_many(controllers=controllers, lease_ms=lease_ms, limit=1, now=now)
-        return claims[0] if claims else None
+        if not claims:
+            return None
+        if isinstance(claims[0], CorruptRowError):
+            raise claims[0]
+        return claims[0]
 
     def claim_many(
         self,
@@ -81,8 +88,11 @@ class Queue(Facet):
         lease_ms: int,
         limit: int,
         now: datetime | str | None = None,
-    ) -> builtins.list[QueueClaim]:
-        """Claim up to `limit` due keys in one transaction, as if by so many `claim_next`."""
+    ) -> builtins.list[QueueClaim | CorruptRowError]:
+        """Claim up to `limit` due keys in one transaction, as if by so many `claim_next`.
+
+        In the place of a claim whose row can't be read stands the error that says why.
+        """
         given = checked_items(controllers, "controllers")
         names = sorted({name(item, "controllers") for item in given})
         tokens = [new_token() for _ in range(integer(limit, "limit", least=1, most=10_000))]
@@ -91,7 +101,7 @@ class Queue(Facet):
         if not names:
             return []
         rows = self._engine.claim_next(names, tokens, lease, ms)
-        return [QueueClaim.from_row(row) for row in rows]
+        return [_claimed(row) for row in rows]
 
     def renew(
         self,
@@ -167,6 +177,13 @@ class Queue(Facet):
     def iterate(self, *, page_size: int = DEFAULT_PAGE) -> Iterator[QueueItem]:
         """`list` as an iterator, read page by page without holding a transaction open."""
         return each(lambda cursor: self.list(limit=page_size, cursor=cursor))
+
+
+def _claimed(row: Row) -> QueueClaim | CorruptRowError:
+    try:
+        return QueueClaim.from_row(row)
+    except CorruptRowError as corrupt:
+        return corrupt
 
 
 def _item(item: Any) -> tuple[str, str, int | None]:
