@@ -30,6 +30,21 @@ def open_store(*, path: str, name: str, options: dict[str, Any]) -> str:
     return store.engine_name
 
 
+clock_ms = 0
+
+
+def set_clock(*, ms: int) -> None:
+    global clock_ms
+    clock_ms = ms
+
+
+def open_with_clock(*, path: str, name: str, options: dict[str, Any]) -> str:
+    """A store whose clock stands where `set_clock` put it, at first at the option `ms`."""
+    set_clock(ms=options["ms"])
+    rest = {option: value for option, value in options.items() if option != "ms"}
+    return open_store(path=path, name=name, options={**rest, "clock": lambda: clock_ms})
+
+
 def close_store(*, name: str) -> None:
     stores.pop(name).close()
 
@@ -76,6 +91,8 @@ def run(*, file: str, function: str, arguments: dict[str, Any]) -> Any:
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "open": open_store,
+    "open_with_clock": open_with_clock,
+    "set_clock": set_clock,
     "close": close_store,
     "call": call,
     "operation": operation,
@@ -85,12 +102,15 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 }
 
 
+_SENT_BACK = (FencepostError, ArithmeticError, AttributeError, TypeError, ValueError)
+
+
 def answer(command: str, arguments: dict[str, Any]) -> tuple[str, Any]:
     try:
         return "result", COMMANDS[command](**arguments)
     except KeyboardInterrupt:
         return "interrupt", None
-    except (FencepostError, TypeError, sqlite3.Error) as error:
+    except (*_SENT_BACK, sqlite3.Error) as error:
         return "error", error
 
 
