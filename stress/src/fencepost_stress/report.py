@@ -11,7 +11,12 @@ from rich.text import Text
 from .checkers.base import Verdict
 from .verdict import Property, RunVerdict, Verdicts
 
-_STYLES: dict[Verdict, str] = {"valid": "green", "invalid": "bold red", "unknown": "yellow"}
+_STYLES: dict[Verdict, str] = {
+    "valid": "green",
+    "invalid": "bold red",
+    "unknown": "yellow",
+    "not claimed": "dim",
+}
 _SHOWN_VIOLATIONS = 3
 _WIDTH = 400
 

@@ -64,8 +64,8 @@ class Verdicts(msgspec.Struct, frozen=True):
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Invalid beats unknown beats valid; nothing at all is unknown."""
-    found = set(verdicts)
+    """Invalid beats unknown beats valid; nothing at all, or nothing claimed, is unknown."""
+    found = set(verdicts) - {"not claimed"}
     if "invalid" in found:
         return "invalid"
     return "valid" if found == {"valid"} else "unknown"
@@ -98,7 +98,7 @@ def decide(
     reasons: list[str] = []
     for one in properties:
         verdicts.append(one.verdict)
-        if one.verdict != "valid":
+        if one.verdict not in {"valid", "not claimed"}:
             reasons.append(f"{one.id} is {one.verdict}: {one.reason}")
     for sometime in sometimes:
         if sometime.required and not sometime.count:

@@ -9,7 +9,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ..operations import Event, Op
 from ..rows import Change, TableRow
 
-Verdict: TypeAlias = Literal["valid", "invalid", "unknown"]
+Verdict: TypeAlias = Literal["valid", "invalid", "unknown", "not claimed"]
+"""`not claimed`: the system under test does not promise it; it decides nothing."""
 
 SHOWN = 20
 """So many violations are kept whole; further ones are counted."""

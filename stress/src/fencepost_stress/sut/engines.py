@@ -1,4 +1,4 @@
-"""The systems under test: how a worker gets a store for an engine's name."""
+"""Fencepost's own engines: how a worker gets a store for an engine's name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import fencepost
 
-from .clock import Clock
+from ..clock import Clock
 
 ENGINES = ("native", "python", "mixed")
 MUTANT = "mutant:"
@@ -32,7 +32,7 @@ def open_store(
     """
     if engine.startswith(MUTANT):
         # Only here: the processes of a real run should not have broken stores in them.
-        from .mutants import open_mutant
+        from ..mutants import open_mutant
 
         name = engine.removeprefix(MUTANT)
         return open_mutant(name, path, clock, synchronous=synchronous, reached=reached)
