@@ -35,10 +35,18 @@ class Crew:
     the main thread: the kernel's notice of death comes when the starting thread ends.
     """
 
-    def __init__(self, directory: Path, database: Path, engine: str, clock_offset: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        database: Path,
+        engine: str,
+        clock_offset: int,
+        module: str = "fencepost_stress.worker",
+    ) -> None:
         self._directory = directory
         self._database = database
         self._engine = engine
+        self._module = module
         self._members: dict[int, _Member] = {}
         self._incarnations: dict[int, int] = {}
         self._reading, self._writing = os.pipe()
@@ -57,7 +65,7 @@ class Crew:
         trace: TracebackType | None,
     ) -> None:
         for member in self._members.values():
-            member.process.kill()
+            _send(member.process, signal.SIGKILL)
         for member in self._members.values():
             member.process.wait()
             _close(member.process)
@@ -80,7 +88,7 @@ class Crew:
             lifeline=self._reading,
             clock_offset=self.clock_offset,
         )
-        command = [sys.executable, "-m", "fencepost_stress.worker"]
+        command = [sys.executable, "-m", self._module]
         with (self._directory / "stderr" / f"{name}.txt").open("wb") as stderr:
             process = subprocess.Popen(
                 [*command, msgspec.json.encode(orders).decode()],
@@ -126,7 +134,7 @@ class Crew:
         """SIGKILL, and wait until it is gone. A stopped process dies of it too."""
         member = self._members[slot]
         member.doomed = True
-        member.process.kill()
+        _send(member.process, signal.SIGKILL)
         member.process.wait()
 
     def pause(self, slot: int) -> None:
@@ -136,8 +144,7 @@ class Crew:
         self._signal(slot, signal.SIGCONT)
 
     def _signal(self, slot: int, number: signal.Signals) -> None:
-        # Not yet reaped, so the id cannot belong to anybody else.
-        self._members[slot].process.send_signal(number)
+        _send(self._members[slot].process, number)
 
     def collect(self) -> int:
         """Take note of those that ended; gives how many still run."""
@@ -161,6 +168,13 @@ class Crew:
             said = (self._directory / "stderr" / f"{member.name}.txt").read_text(errors="replace")
             last = said.strip().splitlines()[-1:] or ["it said nothing"]
             self.problems.append(f"{member.name} ended with {code}: {last[0]}")
+
+
+def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Signal a worker and what it started itself, which is in its group."""
+    # Not yet reaped, so the group's id cannot belong to anybody else.
+    if process.poll() is None:
+        os.killpg(process.pid, number)
 
 
 def _says_ready(process: subprocess.Popen[bytes], deadline: float) -> bool:
