@@ -6,19 +6,22 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
+from . import maintenance
 from .effects import Effects
 from .engine.protocol import Clock, Engine
 from .errors import InvalidArgumentError
 from .events import Events
 from .feed import Feed
+from .maintenance import Checkpoint, Pruned, Stats
 from .queue import Queue
 from .requests import Requests
 from .resources import Resources
 from .runs import Runs
-from .validation import integer, items, name as checked_name, run_id as checked_run_id
+from .validation import integer, items, name as checked_name, run_id as checked_run_id, time_ms
 from .waiting import Ready, Waiter, Wish
 
 
@@ -121,6 +124,78 @@ class Store:
         if not (wish.runs or wish.controllers or wish.feed_after is not None):
             raise InvalidArgumentError("wait: say what for: runs, controllers or feed_after")
         return Waiter(self._engine, self.path, self._clock, wish, timeout)
+
+    def stats(self, *, now: datetime | str | None = None) -> Stats:
+        """How much of what the store holds. Counts every row: some ms for each 10,000."""
+        ms = time_ms(now)
+        return maintenance.stats(self._engine, self.path, self._clock() if ms is None else ms)
+
+    def prune(
+        self,
+        *,
+        done_before: datetime | str | None = None,
+        events_before: datetime | str | None = None,
+        limit: int | None = None,
+        unread: bool = False,
+    ) -> Pruned:
+        """Delete what is over, in many short transactions.
+
+        Arguments:
+            done_before: delete runs that were done before this time. A continuation goes
+                only after its parent; once both are gone the parent could be continued
+                anew, so keep them longer than any worker can be late.
+            events_before: delete events, of controllers and of the feed, recorded before.
+            limit: rows to delete at most, of all kinds; default all.
+            unread: delete also what a consumer's watermark has yet to pass.
+
+        Returns how many rows went. Sequence numbers never come back.
+        """
+        return maintenance.prune(
+            self._engine,
+            done_before=done_before,
+            events_before=events_before,
+            limit=limit,
+            unread=unread,
+        )
+
+    def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        pages: int = 1000,
+        pause_ms: int = 0,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Copy the store into a new file while others work on it.
+
+        The copy is one snapshot, is verified, and has its name only when it is whole.
+
+        Arguments:
+            path: the new file; nothing may be there.
+            pages: how many pages to copy at a time.
+            pause_ms: how long, in milliseconds, to rest after each step.
+            progress: called after each step with the pages that remain, and all.
+
+        Raises StoreIOError, CorruptStoreError, StoreFullError; nothing is left then.
+        """
+        maintenance.backup(
+            self._engine,
+            self.engine_name,
+            path,
+            pages=pages,
+            pause_ms=pause_ms,
+            progress=progress,
+        )
+
+    def checkpoint(self, mode: str = "passive") -> Checkpoint:
+        """Move the write-ahead log into the database.
+
+        Arguments:
+            mode: `"passive"` does what it can without waiting; `"full"`, `"restart"` and
+                `"truncate"` need that no one reads or writes meanwhile, and say where
+                they did not get through.
+        """
+        return maintenance.checkpoint(self._engine, mode)
 
     def __enter__(self) -> Self:
         return self

@@ -63,6 +63,18 @@ class Engine(Protocol):
     def read(self, statement: str, params: Mapping[str, Value]) -> list[Row]:
         """All rows of one named read statement (`"runs.list"`), values as stored."""
 
+    def change(self, statement: str, params: Mapping[str, Value]) -> int:
+        """Run one named write statement in a transaction; how many rows it changed."""
+
+    def backup(
+        self, target: str, pages: int, pause_ms: int, progress: Callable[[int, int], None] | None
+    ) -> None:
+        """Copy one snapshot of the database into the new file `target`.
+
+        `pages` pages at a time, with a pause of `pause_ms` between; after each step
+        `progress` gets how many pages remain, and of how many.
+        """
+
     # Resources. Rows are those of `resources.get`.
 
     def put_resource(

@@ -41,3 +41,25 @@ RELEASE fencepost_job;
 
 -- name: rollback_to
 ROLLBACK TO fencepost_job;
+
+-- name: checkpoint_passive
+PRAGMA wal_checkpoint (PASSIVE);
+
+-- name: checkpoint_full
+PRAGMA wal_checkpoint (FULL);
+
+-- name: checkpoint_restart
+PRAGMA wal_checkpoint (RESTART);
+
+-- name: checkpoint_truncate
+PRAGMA wal_checkpoint (TRUNCATE);
+
+-- name: integrity
+PRAGMA integrity_check;
+
+-- name: foreign_keys
+PRAGMA foreign_key_check;
+
+-- name: read_snapshot
+-- A read that holds its snapshot: the backup's steps all see the same commit.
+BEGIN;

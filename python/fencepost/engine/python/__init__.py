@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .backup import Backup
 from .effects import Effects
 from .events import Events
 from .feed import Feed
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..protocol import Engine
 
 
-class PythonEngine(Resources, Effects, Requests, Events, Runs, Feed):
+class PythonEngine(Resources, Effects, Requests, Events, Runs, Feed, Backup):
     """One module a table; the operations are documented in `engine/protocol.py`."""
 
 

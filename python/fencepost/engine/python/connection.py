@@ -108,6 +108,10 @@ class Connection(GroupCommit):
         """All rows of one named read statement, values as stored."""
         return self._read(lambda: self._rows(statement, params))
 
+    def change(self, statement: str, params: Mapping[str, Value]) -> int:
+        """Run one named write statement in a transaction; how many rows it changed."""
+        return self._write(lambda: self._changes(statement, params))
+
     def _read(self, work: Callable[[], _Result]) -> _Result:
         """Do what waits for nobody's turn, in the statement's own transaction."""
         if os.getpid() != self._pid:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -67,6 +68,11 @@ class GroupCommit(Session):
 
     def _work_off(self, own: Job) -> None:
         """Do what is queued until `own` is done; the caller has the connection."""
+        if threading.current_thread() is threading.main_thread():
+            # Signals' exceptions come out here, and are no outcome of another thread's job.
+            self._jobs.remove(own)
+            self._alone(own)
+            return
         while not own.done:
             jobs = [self._jobs.popleft() for _ in range(min(len(self._jobs), MOST_JOBS))]
             jobs = [job for job in jobs if not job.abandoned]
@@ -76,7 +82,7 @@ class GroupCommit(Session):
                         if not job.done:
                             self._alone(job)
             except BaseException:
-                # A signal's exception is this thread's; the others' jobs are still to do.
+                # What ends this thread is no outcome of the others' jobs: they are still to do.
                 self._jobs.extendleft(job for job in reversed(jobs) if not job.done)
                 raise
 
@@ -130,13 +136,13 @@ class GroupCommit(Session):
         return result, None
 
     def _begin(self) -> None:
-        # Into a file without a name every write would succeed, and nobody would see it.
-        if identity_of(self._path) != self._file:
-            raise refusal("file_gone", self._path)
         if not self._turns.take(self._try_begin):
             busy = sqlite3.OperationalError("the lock was not to be had within the busy timeout")
             busy.sqlite_errorcode = _SQLITE_BUSY
             raise busy
+        # Into a file without a name every write would succeed, and nobody would see it.
+        if identity_of(self._path) != self._file:
+            raise refusal("file_gone", self._path)
 
     def _try_begin(self) -> bool:
         try:

@@ -1,0 +1,33 @@
+-- Deleting what is over, a bounded number of rows at a time.
+
+-- name: runs
+-- A continuation goes only after its parent has gone: as long as the parent is there,
+-- its row keeps the parent's one slot taken.
+DELETE FROM workflow_run_queue
+WHERE rowid IN (
+  SELECT r.rowid
+  FROM workflow_run_queue AS r INDEXED BY fencepost_runs_status
+  WHERE r.status = 'done' AND r.updated_at < :before
+    AND NOT EXISTS (
+      SELECT 1 FROM workflow_run_queue AS p
+      WHERE p.run_id = r.parent_run_id AND p.run_id <> r.run_id)
+  ORDER BY r.created_at, r.rowid
+  LIMIT :limit
+);
+
+-- name: events
+DELETE FROM events
+WHERE seq IN (
+  SELECT seq FROM (SELECT seq, recorded_at FROM events ORDER BY seq LIMIT :limit)
+  WHERE recorded_at < :before
+);
+
+-- name: feed
+-- Never what a consumer's watermark has yet to pass, unless told.
+DELETE FROM run_events
+WHERE seq IN (
+  SELECT seq FROM (SELECT seq, recorded_at FROM run_events ORDER BY seq LIMIT :limit)
+  WHERE recorded_at < :before
+    AND (:unread OR seq <= coalesce(
+      (SELECT min(last_event_seq) FROM session_watermarks), 9223372036854775807))
+);
