@@ -124,7 +124,7 @@ def prune(
 
 
 def _prune(engine: Engine, statement: str, before: int, left: int | None, unread: bool) -> int:
-    total = 0
+    total, text = 0, iso_from_ms(before)
     while left is None or total < left:
         batch = _PRUNED_AT_ONCE if left is None else min(_PRUNED_AT_ONCE, left - total)
         params: dict[str, Value] = {
