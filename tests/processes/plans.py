@@ -143,7 +143,7 @@ ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "get_effect": {"resource_uid": _uids, "key": _keys},
     "update_effect": {
         "resource_uid": _uids,
-        "key": st.one_of(_keys, st.just("done")),
+        "key": st.one_of(_keys, st.just("done"), st.just("done")),
         "state": st.sampled_from(["pending", "applied", "rejected", "indeterminate", "odd"]),
         "external_ref": st.sampled_from([None, "ref"]),
         "error": _texts,

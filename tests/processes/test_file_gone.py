@@ -1,8 +1,8 @@
-"""A file that is deleted, moved or replaced under a store: what is at the path stays whole.
+"""A file that is deleted, moved or replaced under a store.
 
-The store that had the file goes on with what it has open, which nobody else can find any
-more, and leaves alone what has taken its place: neither its writes nor its close touch
-the new file, its log or its index.
+The store refuses to write from then on: nobody would ever see it. What is at the path
+afterwards stays whole: neither the old store's calls nor its close touch the new file,
+its log or its index.
 """
 
 from __future__ import annotations
@@ -59,13 +59,14 @@ def test_what_takes_the_place_stays_whole(
     go(path)
     new = start().open(path, engine)
     new.call("runs.enqueue", run_id="new-1", **RUN)
-
-    old.call("runs.enqueue", run_id="old-2", **RUN)
-    assert _runs(old) == ["old-1", "old-2"]
     assert _runs(new) == ["new-1"]
+
     for count in range(30):
+        with pytest.raises(StoreIOError, match="replaced") as refused:
+            old.call("runs.enqueue", run_id=f"past-{count}", input="x" * 10_000, **RUN)
         new.call("runs.enqueue", run_id=f"more-{count}", input="x" * 10_000, **RUN)
-        old.call("runs.enqueue", run_id=f"past-{count}", input="x" * 10_000, **RUN)
+    assert refused.value.code == "io"
+    assert _runs(old) == ["old-1"]
     assert old.finish() == 0
 
     assert Path(f"{path}-wal").exists(), "the old store deleted the log of the new one"
@@ -83,12 +84,14 @@ def test_a_moved_store_is_whole_where_it_is(
     old = start().open(path, engine)
     old.call("runs.enqueue", run_id="before", **RUN)
     _move_folder(path)
-    old.call("runs.enqueue", run_id="after", **RUN)
-    assert old.finish() == 0
+    with pytest.raises(StoreIOError):
+        old.call("runs.enqueue", run_id="after", **RUN)
 
     moved = path.parent.with_name("moved") / path.name
     there = start().open(moved, engine)
-    assert _runs(there) == ["before", "after"]
+    there.call("runs.enqueue", run_id="there", **RUN)
+    assert old.finish() == 0
+    assert _runs(there) == ["before", "there"]
     check_file(start(), moved)
 
 
@@ -103,8 +106,9 @@ def test_the_database_alone_is_deleted(
     new = start()
     with pytest.raises(StoreIOError):
         new.open(path, engine, busy_timeout_ms=200)
-    old.call("runs.enqueue", run_id="older", **RUN)
-    assert _runs(old) == ["old", "older"]
+    with pytest.raises(StoreIOError):
+        old.call("runs.enqueue", run_id="older", **RUN)
+    assert _runs(old) == ["old"]
     assert old.finish() == 0
 
     new.open(path, engine)
@@ -130,3 +134,21 @@ def test_a_store_at_rest_is_replaced(start: Callable[..., Child], path: Path, en
     assert _runs(first) == ["backed-up"]
     first.call("runs.enqueue", run_id="new", **RUN)
     check_file(start(), path)
+
+
+def test_the_file_is_replaced_while_a_write_waits_for_the_lock(
+    start: Callable[..., Child], path: Path, engine: str
+) -> None:
+    """It is looked at after the wait, like the clock."""
+    old, holder = start().open(path, engine), start()
+    old.call("runs.enqueue", run_id="old", **RUN)
+    holder.sql(path, "BEGIN IMMEDIATE")
+    old.begin_call("runs.enqueue", run_id="late", **RUN)
+    assert not old.answered(0.3)
+    _move_folder(path)
+    new = start().open(path, engine)
+    holder.sql(path, "COMMIT")
+
+    with pytest.raises(StoreIOError, match="replaced"):
+        old.end()
+    assert _runs(new) == []

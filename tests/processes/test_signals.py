@@ -182,3 +182,63 @@ def test_interrupts_at_random_leave_the_store_working(
     other = start().open(path, engine)
     other.call("runs.enqueue", run_id="after", **RUN)
     check_file(start(), path)
+
+
+def interrupt_beside_threads(*, path: str, engine: str, interrupts: int) -> dict[str, list[str]]:
+    """The main thread writes and is interrupted; the others share its transactions."""
+    main = threading.get_ident()
+    choose = random.Random(interrupts)
+    over = threading.Event()
+    told: dict[str, list[str]] = {"made": [], "refused": [], "interrupted": []}
+
+    def write(store: fencepost.Store, number: int) -> None:
+        count = 0
+        while not over.is_set():
+            count += 1
+            try:
+                store.runs.enqueue(run_id=f"{number}-{count}", **RUN)
+                told["made"].append(f"{number}-{count}")
+            except fencepost.FencepostError as error:
+                told["refused"].append(repr(error))
+
+    def interrupt(armed: threading.Event) -> None:
+        while not over.is_set():
+            armed.wait(1)
+            time.sleep(choose.uniform(0, 0.003))
+            if armed.is_set():
+                armed.clear()
+                signal.pthread_kill(main, signal.SIGINT)
+
+    with fencepost.open(path, engine=engine, synchronous="full") as store:
+        armed = threading.Event()
+        threads = [threading.Thread(target=write, args=(store, number)) for number in (1, 2, 3)]
+        threads.append(threading.Thread(target=interrupt, args=(armed,)))
+        for thread in threads:
+            thread.start()
+        count = 0
+        while len(told["interrupted"]) < interrupts:
+            try:
+                armed.set()
+                while True:
+                    count += 1
+                    store.runs.enqueue(run_id=f"main-{count}", **RUN)
+                    told["made"].append(f"main-{count}")
+            except KeyboardInterrupt:
+                told["interrupted"].append(f"main-{count}")
+        over.set()
+        for thread in threads:
+            thread.join()
+        told["present"] = [run.run_id for run in store.runs.list()]
+    return told
+
+
+def test_an_interrupt_of_one_thread_is_no_business_of_the_others(
+    start: Callable[..., Child], path: Path, engine: str
+) -> None:
+    child = start()
+    told = child.run(interrupt_beside_threads, path=str(path), engine=engine, interrupts=150)
+
+    assert told["refused"] == [], "a write of another thread was done twice, or not at all"
+    assert set(told["made"]) <= set(told["present"])
+    assert set(told["present"]) <= {*told["made"], *told["interrupted"]}
+    check_file(start(), path)
