@@ -13,19 +13,20 @@ from typing import Any
 from fencepost_stress import timeline
 from fencepost_stress.checkers.base import Checker, End, Finding
 from fencepost_stress.history import Clock, Fail, Info, Invoke, Ok, Record
-from fencepost_stress.model.outcome import text_of
 from fencepost_stress.model.runs import record
 from fencepost_stress.operations import Event
 from fencepost_stress.rows import (
     QUEUE,
     RESOURCES,
     RUNS,
+    TABLES,
     Change,
     QueueRow,
     ResourceRow,
     RunRow,
     TableRow,
 )
+from fencepost_stress.times import text_of
 
 LEASE = 100
 
@@ -37,11 +38,7 @@ class Evidence:
         self.now = 1_000_000
         self.records: dict[str, list[Record]] = defaultdict(list)
         self.changes: list[Change] = []
-        self.tables: dict[str, dict[tuple[str, ...], TableRow]] = {
-            RUNS: {},
-            QUEUE: {},
-            RESOURCES: {},
-        }
+        self.tables: dict[str, dict[tuple[str, ...], TableRow]] = {name: {} for name in TABLES}
         self._calls: dict[str, int] = defaultdict(int)
         self._mono = 0
 

@@ -18,8 +18,8 @@ from fencepost_stress.checkers.q1_wakeups import Wakeups
 from fencepost_stress.checkers.q2_events import Events
 from fencepost_stress.checkers.r1_replay import Replay
 from fencepost_stress.checkers.s1_drained import Drained
-from fencepost_stress.model.outcome import text_of
 from fencepost_stress.rows import QUEUE, RUNS, Change
+from fencepost_stress.times import text_of
 
 
 def objecting(evidence: Evidence) -> set[str]:

@@ -7,9 +7,9 @@ import random
 import pytest
 from evidence import LEASE, Evidence
 
-from fencepost_stress.model.outcome import text_of
 from fencepost_stress.operations import NEVER, Commit, Seen
 from fencepost_stress.rows import QUEUE, RUNS, QueueRow, RunRow
+from fencepost_stress.times import text_of
 
 
 def test_changes_come_in_commit_order_with_their_calls() -> None:

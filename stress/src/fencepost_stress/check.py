@@ -6,7 +6,6 @@ too long makes its own property unknown and no other.
 
 from __future__ import annotations
 
-import platform
 import signal
 import sqlite3
 import threading
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from . import history, plan as plans, timeline, witness
+from . import environment, history, plan as plans, timeline, witness
 from .checkers import CHECKERS
 from .checkers.base import Checker, End, Finding, batches
 from .history import Begin, Record, TornHistoryError
@@ -105,7 +104,7 @@ def check(directory: Path) -> RunVerdict:
     sometimes = Sometimes()
     try:
         sometimes.faults(history.read(directory / "history" / f"{_NEMESIS}.jsonl"))
-        for batch in batches(timeline.join(_histories(directory), witness.read(database))):
+        for batch in batches(_events(directory, database)):
             for judge in judges:
                 judge.feed(batch)
             sometimes.feed(batch)
@@ -134,9 +133,13 @@ def check(directory: Path) -> RunVerdict:
     )
 
 
-def _histories(directory: Path) -> list[tuple[str, Iterable[Record]]]:
+def _events(directory: Path, database: Path) -> Iterator[Event]:
     paths = sorted((directory / "history").glob("worker-*.jsonl"))
-    return [(path.stem, history.read(path)) for path in paths]
+    histories: list[tuple[str, Iterable[Record]]] = [
+        (path.stem, history.read(path)) for path in paths
+    ]
+    starts = {path.stem: history.begin_of(path) for path in paths}
+    return timeline.join(histories, witness.read(database), starts)
 
 
 def _end(plan: Plan, ending: Ending, database: Path, problems: list[str]) -> End:
@@ -174,8 +177,4 @@ def _environment(directory: Path) -> dict[str, Any]:
             name = str(first.facts["engine"])
             library = "native_sqlite" if name == "native" else "python_sqlite"
             engines[name] = first.facts["libraries"][library]
-    return {
-        "sqlite": engines,
-        "python": platform.python_version(),
-        "system": platform.platform(),
-    }
+    return {"sqlite": engines, **environment.read(directory)}

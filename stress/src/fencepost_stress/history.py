@@ -127,6 +127,13 @@ def read(path: Path) -> Iterator[Record]:
                 yield from _decode(path, complete)
 
 
+def begin_of(path: Path) -> int:
+    """The stamp of a file's first record; 0 when there is none."""
+    with path.open("rb") as file:
+        line = file.readline()
+    return _decode(path, line)[0].mono if line.endswith(b"\n") else 0
+
+
 def _decode(path: Path, lines: bytes) -> list[Record]:
     try:
         return _decoder.decode_lines(lines)

@@ -1,137 +1,476 @@
-"""How a call and the row that it wrote find each other.
+"""How a call and the rows that it wrote find each other.
 
-An identity is a tuple that a call and its first row have in common and no other call
-has. Most are known when the call is invoked, from the claim token or specification it
-carries. Three need more:
+An identity is a tuple that a call and a row of it have in common and no other call has.
+Most are known when the call is invoked, from the claim token, the specification or
+another text of its own that it carries. Some need more (`LATE`):
 
 - A renewal writes nothing but the new expiry, which is the clock that the call read
   plus its lease. Renewals of one token are made one after the other with leases that
   grow, so no two of them give one token the same expiry.
-- A claim of a queue row gets its token from the store: the result names it. When the
-  call was killed there is no result; then the expiry, clock plus lease, identifies it.
-- A plain enqueue leaves no trace of its own: the row's version grows. Any call of that
-  key whose time allows it can have made the change (see `timeline`).
+- A claim whose token the store made is named by its result. When the call was killed
+  there is no result; then what is left is a *trace*: the expiry, clock plus lease.
+- Of several calls that compare and swap, or create, one wins; its result says so.
+
+What several calls of one key can have made is *shared* (see `sharing`): a plain enqueue
+leaves no trace of its own, the row's version grows; so does the setting of a watermark.
+
+A call that changes a resource and its queue row has its text in the first of them, and
+the second follows at once; so do the rows that go with a deleted resource. Those are
+*parts*: they belong to whoever made the change before. A first request for deletion is
+the other way about: its queue row is shared, and the change of the resource before it
+goes with that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import msgspec
 
 from .operations import Op
-from .rows import QUEUE, RESOURCES, RUNS, Change, QueueRow, ResourceRow, RunRow
+from .rows import (
+    EFFECTS,
+    EVENTS,
+    FEED,
+    QUEUE,
+    REQUESTS,
+    RESOURCES,
+    RUNS,
+    WATERMARKS,
+    Change,
+    EffectRow,
+    QueueRow,
+    RequestRow,
+    ResourceRow,
+    RunRow,
+)
+from .times import text_of
 
-Identity: TypeAlias = tuple[str, ...]
+Identity: TypeAlias = tuple[Any, ...]
 
-LATE = frozenset({"renew", "queue-renew", "queue-claim"})
+LATE = frozenset(
+    {
+        "renew",
+        "queue-renew",
+        "queue-claim",
+        "run-claim",
+        "swap",
+        "remove",
+        "effect-new",
+        "request-new",
+    }
+)
 """Kinds that a call knows only when it is over."""
-ANONYMOUS = "enqueue-key"
-"""The kind that several calls can share."""
+SHARED = frozenset({"enqueue-key", "watermark"})
+"""Kinds that several calls can have."""
+PART = "part"
+DELETION = "deletion"
 
-_SPEC_CALLS = frozenset({"resources.put"})
-_TOKEN_CALLS = {
-    "runs.enqueue": "enqueue",
-    "runs.claim_next": "claim",
-    "runs.park": "park",
-    "runs.complete": "complete",
-    "runs.delete": "delete",
-    "queue.settle": "release",
-    "queue.requeue": "release",
-}
-_RENEWALS = {"runs.renew": "renew", "queue.renew": "queue-renew"}
-_CHANGES = frozenset(_TOKEN_CALLS) | frozenset(_RENEWALS) | _SPEC_CALLS
-_CHANGES |= {"queue.claim_next", "queue.enqueue"}
+OWNED = "owned"
+"""The controller whose keys have one process each that enqueues them."""
+
+_MADE = 36
+"""So long are the tokens that the store makes; the harness's own are shorter."""
+
+_NONE: tuple[Identity, ...] = ()
 
 
-def of_change(change: Change) -> Identity:
-    """The identity of the call that made a change."""
-    if change.table == RUNS:
-        return _of_run(change)
-    if change.table == QUEUE:
-        return _of_queue(change)
-    if change.table == RESOURCES and isinstance(change.after, ResourceRow):
-        return ("put", spec_token(msgspec.json.decode(change.after.spec_json)))
-    return _odd(change)
+class Namer:
+    """Names the call of each change, in commit order."""
+
+    def __init__(self) -> None:
+        self.deletions: dict[int, Change] = {}
+        """By the queue row's seq, the first request for deletion that it goes with."""
+        self._last: Change | None = None
+        self._kind = ""
+
+    def name(self, change: Change) -> Identity:
+        table = change.table
+        if table == RUNS:
+            return _of_run(change)
+        last = self._last
+        if last is not None and self._follows(last, change):
+            if self._kind == DELETION:
+                self._last = None
+                self.deletions[change.seq] = last
+            else:
+                if self._kind == "remove":
+                    self._last = last._replace(seq=change.seq)
+                return (PART,)
+        if table == QUEUE:
+            return _of_queue(change)
+        if table == RESOURCES:
+            known = _of_resource(change)
+            self._last, self._kind = change, known[0]
+            return known
+        return _OTHERS[table](change)
+
+    def _follows(self, last: Change, change: Change) -> bool:
+        """Whether the change is of the same transaction as a resource's change before."""
+        if change.seq != last.seq + 1:
+            return False
+        if self._kind in {"put", DELETION}:
+            return change.table == QUEUE and change.key == last.key
+        if self._kind != "remove" or change.after is not None:
+            return False
+        if change.table == QUEUE:
+            return change.key == last.key
+        gone = change.before
+        return isinstance(gone, EffectRow | RequestRow) and gone.resource_uid == last.before.uid  # type: ignore[union-attr]
 
 
 def _of_run(change: Change) -> Identity:
     before, after = change.before, change.after
-    if isinstance(after, RunRow):
-        if before is None:
-            return ("enqueue", str(after.claim_token))
-        if isinstance(before, RunRow):
-            if after.claim_token == before.claim_token and after.status == before.status:
-                return ("renew", str(after.claim_token), str(after.claim_expires_at))
-            if after.claim_token is not None:
-                return ("claim", after.claim_token)
-            ending = {"parked": "park", "done": "complete"}.get(after.status)
-            if ending is not None:
-                return (ending, str(before.claim_token))
-    elif isinstance(before, RunRow):
-        return ("delete", str(before.claim_token))
-    return _odd(change)
+    if after is None:
+        return ("delete", before.claim_token) if isinstance(before, RunRow) else _odd(change)
+    if not isinstance(after, RunRow):
+        return _odd(change)
+    token = after.claim_token
+    if before is None:
+        return ("enqueue", token)
+    if not isinstance(before, RunRow):
+        return _odd(change)
+    if token is None:
+        return (after.status, before.claim_token)
+    if before.workflow_ref != after.workflow_ref:
+        return ("source", after.workflow_ref)
+    if token == before.claim_token and after.status == before.status:
+        return ("renew", token, after.claim_expires_at)
+    return ("run-claim" if len(token) == _MADE else "claim", token)
 
 
 def _of_queue(change: Change) -> Identity:
     before, after = change.before, change.after
     if not isinstance(after, QueueRow):
-        return (
-            ("release", str(before.claim_token)) if isinstance(before, QueueRow) else _odd(change)
-        )
+        return ("release", before.claim_token) if isinstance(before, QueueRow) else _odd(change)
+    token = after.claim_token
     if not isinstance(before, QueueRow) or (
-        after.version != before.version and after.claim_token == before.claim_token
+        after.version != before.version and token == before.claim_token
     ):
-        return (ANONYMOUS, after.controller, after.resource_key)
-    if after.claim_token == before.claim_token:
-        return ("queue-renew", str(after.claim_token), str(after.claim_expires_at))
-    if after.claim_token is not None:
-        return ("queue-claim", after.claim_token)
-    return ("release", str(before.claim_token))
+        if after.controller == OWNED:
+            return ("owned", after.resource_key)
+        return ("enqueue-key", after.controller, after.resource_key)
+    if token is None:
+        return ("release", before.claim_token)
+    if token == before.claim_token:
+        return ("queue-renew", token, after.claim_expires_at)
+    return ("queue-claim", token)
+
+
+def _of_resource(change: Change) -> Identity:
+    before, after = change.before, change.after
+    if not isinstance(after, ResourceRow):
+        if not isinstance(before, ResourceRow):
+            return _odd(change)
+        return ("remove", before.controller, before.resource_key, before.resource_version)
+    if not isinstance(before, ResourceRow) or before.spec_json != after.spec_json:
+        return ("put", spec_token(msgspec.json.decode(after.spec_json)))
+    if before.deletion_timestamp != after.deletion_timestamp:
+        return (DELETION, after.controller, after.resource_key)
+    return ("swap", after.controller, after.resource_key, before.resource_version)
+
+
+def _of_effect(change: Change) -> Identity:
+    before, after = change.before, change.after
+    if not isinstance(after, EffectRow):
+        return _odd(change)
+    if not isinstance(before, EffectRow):
+        return (
+            "effect-new",
+            after.resource_uid,
+            after.effect_key,
+            after.started_at,
+            after.request_fingerprint,
+        )
+    return (
+        "effect",
+        after.error if after.external_ref == before.external_ref else after.external_ref,
+    )
+
+
+def _of_request(change: Change) -> Identity:
+    before, after = change.before, change.after
+    if not isinstance(after, RequestRow):
+        return _odd(change)
+    if not isinstance(before, RequestRow):
+        return ("request-new", after.request_id)
+    moved = after.run_id is not None and after.run_id != before.run_id
+    return ("request", after.run_id if moved else after.error)
+
+
+def _of_feed(change: Change) -> Identity:
+    return ("feed", _payload_token(change))
+
+
+def _of_event(change: Change) -> Identity:
+    return ("event", _payload_token(change))
+
+
+def _of_watermark(change: Change) -> Identity:
+    return _odd(change) if change.after is None else ("watermark", change.after[0])
+
+
+_OTHERS: dict[str, Callable[[Change], Identity]] = {
+    EFFECTS: _of_effect,
+    REQUESTS: _of_request,
+    FEED: _of_feed,
+    EVENTS: _of_event,
+    WATERMARKS: _of_watermark,
+}
+
+
+def _payload_token(change: Change) -> str:
+    return "" if change.after is None else spec_token(msgspec.json.decode(change.after[-1]))  # type: ignore[arg-type]
 
 
 def _odd(change: Change) -> Identity:
-    return ("odd", str(change.seq))
+    return ("odd", change.seq)
 
 
 def spec_token(spec: Any) -> str:
-    """The token in a specification that the harness put."""
+    """The token in a JSON value that the harness made."""
     return str(spec.get("token")) if isinstance(spec, dict) else ""
 
 
-def of_invocation(op: Op) -> Identity | None:
-    """The identity that is known when the call begins, if any."""
-    kind = _TOKEN_CALLS.get(op.name)
-    if kind is not None:
-        return (kind, str(op.token))
-    if op.name in _SPEC_CALLS:
-        return ("put", spec_token(op.args["spec"]))
-    if op.name == "queue.enqueue":
-        return (ANONYMOUS, op.args["controller"], op.args["key"])
-    return None
+# What a call is known by when it begins.
 
 
-def of_outcome(op: Op) -> Identity | None:
-    """The identity of a call of a `LATE` kind that is over, if it can have written."""
-    if op.name == "queue.claim_next" and isinstance(op.result, dict):
-        return ("queue-claim", str(op.result["token"]))
-    kind = _RENEWALS.get(op.name)
-    if kind is not None and op.now is not None:
-        return (kind, str(op.token), str(op.now + op.args["lease_ms"]))
-    return None
+def _by_token(kind: str) -> Callable[[dict[str, Any]], tuple[Identity, ...]]:
+    return lambda args: ((kind, args["claim_token"]),)
 
 
-def expiry_of_claim(op: Op) -> int | None:
-    """The expiry that a queue claim without a result would have written."""
-    if op.name == "queue.claim_next" and op.now is not None:
-        return op.now + int(op.args["lease_ms"])
-    return None
+def _by_claim(args: dict[str, Any]) -> tuple[Identity, ...]:
+    return (("release", args["claim"]["token"]),)
 
 
-def must_have_row(op: Op) -> bool:
-    """Whether the result says that the call changed something."""
+def _of_items(args: dict[str, Any]) -> tuple[Identity, ...]:
+    return tuple(("owned", item[1]) for item in args["items"])
+
+
+def _of_enqueue(args: dict[str, Any]) -> tuple[Identity, ...]:
+    controller = args["controller"]
+    if controller == OWNED:
+        return (("owned", args["key"]),)
+    return (("enqueue-key", controller, args["key"]),)
+
+
+_INVOCATIONS: dict[str, Callable[[dict[str, Any]], tuple[Identity, ...]]] = {
+    "runs.enqueue": _by_token("enqueue"),
+    "runs.enqueue_many": lambda args: tuple(
+        ("enqueue", item["claim_token"]) for item in args["items"]
+    ),
+    "runs.claim_next": _by_token("claim"),
+    "runs.park": _by_token("parked"),
+    "runs.complete": _by_token("done"),
+    "runs.complete_many": lambda args: tuple(("done", token) for _, token in args["claims"]),
+    "runs.delete": _by_token("delete"),
+    "runs.repair_source": lambda args: (("source", args["workflow_name"]),),
+    "runs.claim_legacy_source": lambda args: (("source", args["workflow_name"]),),
+    "queue.enqueue": _of_enqueue,
+    "queue.enqueue_many": _of_items,
+    "queue.settle": _by_claim,
+    "queue.settle_many": lambda args: tuple(
+        ("release", claim["token"]) for claim in args["claims"]
+    ),
+    "queue.requeue": _by_claim,
+    "resources.put": lambda args: (("put", spec_token(args["spec"])),),
+    "resources.request_deletion": _of_enqueue,
+    "effects.update": lambda args: (
+        ("effect", args.get("error") if args.get("external_ref") is None else args["external_ref"]),
+    ),
+    "requests.update": lambda args: (
+        ("request", args.get("error") if args.get("run_id") is None else args["run_id"]),
+    ),
+    "feed.record": lambda args: (("feed", spec_token(args["payload"])),),
+    "feed.set_watermark": lambda args: (("watermark", args["session_id"]),),
+    "events.record": lambda args: (("event", spec_token(args["payload"])),),
+}
+
+
+def of_invocation(op: Op) -> tuple[Identity, ...]:
+    """The identities that are known when the call begins."""
+    of = _INVOCATIONS.get(op.name)
+    return _NONE if of is None else of(op.args)
+
+
+# What it is known by when it is over.
+
+
+def _of_renewal(op: Op) -> tuple[Identity, ...]:
+    now = op.now
+    return _NONE if now is None else (("renew", op.args["claim_token"], now + op.args["lease_ms"]),)
+
+
+def _of_renewals(op: Op) -> tuple[Identity, ...]:
+    now = op.now
+    if now is None:
+        return _NONE
+    return tuple(("renew", token, now + op.args["lease_ms"]) for _, token in op.args["claims"])
+
+
+def _of_key_renewal(op: Op) -> tuple[Identity, ...]:
+    now = op.now
+    if now is None:
+        return _NONE
+    claims = op.args["claims"] if "claims" in op.args else [op.args["claim"]]
+    return tuple(("queue-renew", claim["token"], now + op.args["lease_ms"]) for claim in claims)
+
+
+def _of_claims(kind: str, member: str) -> Callable[[Op], tuple[Identity, ...]]:
+    def of(op: Op) -> tuple[Identity, ...]:
+        found = op.result if isinstance(op.result, list) else [op.result]
+        return tuple((kind, claim[member]) for claim in found if isinstance(claim, dict))
+
+    return of
+
+
+def _of_swap(op: Op) -> tuple[Identity, ...]:
+    expected = op.args["expected_resource_version"]
+    if op.status == "ok" and op.result["metadata"]["resource_version"] == expected:
+        return _NONE
+    return (("swap", op.args["controller"], op.args["key"], expected),)
+
+
+def _of_removal(op: Op) -> tuple[Identity, ...]:
+    if op.status == "ok" and op.result is not True:
+        return _NONE
+    args = op.args
+    return (("remove", args["controller"], args["key"], args["expected_resource_version"]),)
+
+
+def _of_effect_reservation(op: Op) -> tuple[Identity, ...]:
+    now = op.now
+    if now is None or (op.status == "ok" and not op.result["created"]):
+        return _NONE
+    args = op.args
     return (
-        op.status == "ok"
-        and op.name in _CHANGES
-        and (op.name == "queue.enqueue" or (op.result is not None and op.result is not False))
+        (
+            "effect-new",
+            args["resource_uid"],
+            args["key"],
+            text_of(now),
+            args["request_fingerprint"],
+        ),
     )
+
+
+def _of_request_reservation(op: Op) -> tuple[Identity, ...]:
+    if op.status != "ok" or not op.result["created"]:
+        return _NONE
+    return (("request-new", op.result["record"]["request_id"]),)
+
+
+_OUTCOMES: dict[str, Callable[[Op], tuple[Identity, ...]]] = {
+    "runs.renew": _of_renewal,
+    "runs.renew_many": _of_renewals,
+    "runs.claim_many": _of_claims("run-claim", "claim_token"),
+    "queue.renew": _of_key_renewal,
+    "queue.renew_many": _of_key_renewal,
+    "queue.claim_next": _of_claims("queue-claim", "token"),
+    "queue.claim_many": _of_claims("queue-claim", "token"),
+    "resources.update_status": _of_swap,
+    "resources.update_finalizers": _of_swap,
+    "resources.delete": _of_removal,
+    "effects.reserve": _of_effect_reservation,
+    "requests.reserve": _of_request_reservation,
+}
+
+
+def of_outcome(op: Op) -> tuple[Identity, ...]:
+    """The further identities of a call that is over and can have written; not of a refused one."""
+    of = _OUTCOMES.get(op.name)
+    return _NONE if of is None or op.status == "fail" else of(op)
+
+
+# What a killed call leaves.
+
+
+def trace_of(op: Op) -> Identity | None:
+    """By what the rows of a killed call are told whose token the store would have made."""
+    if op.name == "requests.reserve":
+        args = op.args
+        return (REQUESTS, args["resource_uid"], args["request_key"], args["input_fingerprint"])
+    now = op.now
+    if now is not None and op.name in _CLAIMS:
+        return (_CLAIMS[op.name], now + op.args["lease_ms"])
+    return None
+
+
+_CLAIMS = {"runs.claim_many": RUNS, "queue.claim_next": QUEUE, "queue.claim_many": QUEUE}
+
+
+def trace_in(change: Change, known: Identity) -> Identity | None:
+    """The trace that a change bears, if it is of such a kind."""
+    after = change.after
+    if known[0] in {"queue-claim", "run-claim"} and isinstance(after, RunRow | QueueRow):
+        return (change.table, after.claim_expires_at)
+    if known[0] == "request-new" and isinstance(after, RequestRow):
+        return (REQUESTS, after.resource_uid, after.request_key, after.input_fingerprint)
+    return None
+
+
+# What must have left rows.
+
+_ALWAYS = frozenset(
+    {
+        "queue.enqueue",
+        "resources.request_deletion",
+        "feed.record",
+        "feed.set_watermark",
+        "events.record",
+        "effects.update",
+        "requests.update",
+    }
+)
+_WHEN_TRUE = frozenset(
+    {
+        "runs.enqueue",
+        "runs.claim_next",
+        "runs.renew",
+        "runs.park",
+        "runs.complete",
+        "runs.delete",
+        "runs.claim_legacy_source",
+        "queue.claim_next",
+        "queue.renew",
+        "queue.settle",
+        "queue.requeue",
+        "resources.put",
+        "resources.delete",
+    }
+)
+_EACH = frozenset(
+    {
+        "runs.enqueue_many",
+        "runs.claim_many",
+        "runs.renew_many",
+        "runs.complete_many",
+        "queue.claim_many",
+        "queue.renew_many",
+        "queue.settle_many",
+    }
+)
+
+
+def rows_due(op: Op) -> int:
+    """How many rows the result says that the call changed, at the least."""
+    if op.status != "ok":
+        return 0
+    name, result = op.name, op.result
+    if name in _WHEN_TRUE:
+        return int(result is not None and result is not False)
+    if name in _ALWAYS:
+        return 1
+    if name in _EACH:
+        return sum(
+            item is True or (isinstance(item, dict) and "error" not in item) for item in result
+        )
+    if name == "queue.enqueue_many":
+        return sum(item is None for item in result)
+    if name in {"effects.reserve", "requests.reserve"}:
+        return int(result["created"])
+    if name in {"resources.update_status", "resources.update_finalizers"}:
+        moved = result["metadata"]["resource_version"] != op.args["expected_resource_version"]
+        return int(moved or name == "resources.update_finalizers")
+    return int(name == "runs.repair_source" and result == "claimed")

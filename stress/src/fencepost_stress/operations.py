@@ -19,6 +19,7 @@ class Op:
 
     `low` and `high` bound where in commit order the call can have taken effect: after
     the first `low` changes for certain, and with no more than `high` of them before it.
+    `known` are the identities that the call had when it was invoked.
     """
 
     process: str
@@ -34,6 +35,7 @@ class Op:
     rows: list[Change] = field(default_factory=list)
     low: int = 0
     high: int = NEVER
+    known: tuple[Any, ...] = ()
 
     @property
     def now(self) -> int | None:
@@ -68,7 +70,7 @@ class Op:
         return shown
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Commit:
     """A row change, with the call that made it; None when no call can have made it."""
 
@@ -76,7 +78,7 @@ class Commit:
     op: Op | None
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Seen:
     """A call that changed no row, at the first place where it can have happened."""
 

@@ -49,24 +49,87 @@ class ResourceRow(NamedTuple):
     updated_at: str
 
 
-TableRow: TypeAlias = RunRow | QueueRow | ResourceRow
+class EffectRow(NamedTuple):
+    effect_key: str
+    resource_uid: str
+    generation: int
+    kind: str
+    state: str
+    request_fingerprint: str
+    started_at: str
+    completed_at: str | None
+    external_ref: str | None
+    error: str | None
+
+
+class RequestRow(NamedTuple):
+    request_id: str
+    resource_uid: str
+    request_key: str
+    input_fingerprint: str
+    workflow: str
+    run_id: str | None
+    state: str
+    attempt: int
+    error: str | None
+
+
+class RunEventRow(NamedTuple):
+    seq: int
+    recorded_at: str
+    run_id: str
+    workflow_ref: str
+    type: str
+    runner_id: str | None
+    payload_json: str
+
+
+class WatermarkRow(NamedTuple):
+    session_id: str
+    last_event_seq: int
+    updated_at: str
+
+
+class EventRow(NamedTuple):
+    seq: int
+    recorded_at: str
+    controller: str
+    resource_key: str
+    type: str
+    payload_json: str
+
+
+TableRow: TypeAlias = (
+    RunRow | QueueRow | ResourceRow | EffectRow | RequestRow | RunEventRow | WatermarkRow | EventRow
+)
 
 RUNS = "workflow_run_queue"
 QUEUE = "queue"
 RESOURCES = "resources"
+EFFECTS = "effects"
+REQUESTS = "workflow_requests"
+FEED = "run_events"
+WATERMARKS = "session_watermarks"
+EVENTS = "events"
 
-TABLES: dict[str, type[RunRow] | type[QueueRow] | type[ResourceRow]] = {
+TABLES: dict[str, type[TableRow]] = {
     RUNS: RunRow,
     QUEUE: QueueRow,
     RESOURCES: ResourceRow,
+    EFFECTS: EffectRow,
+    REQUESTS: RequestRow,
+    FEED: RunEventRow,
+    WATERMARKS: WatermarkRow,
+    EVENTS: EventRow,
 }
 
-_KEY_COLUMNS = {RUNS: 1, QUEUE: 2, RESOURCES: 2}
+_PAIRS = frozenset({QUEUE, RESOURCES, EFFECTS})
+"""Tables whose key is their first two columns; of the others it is the first."""
 
 
 def key_of(table: str, row: TableRow) -> tuple[str, ...]:
     """The primary key of a row."""
-    return tuple(str(part) for part in row[: _KEY_COLUMNS[table]])
+    return row[:2] if table in _PAIRS else row[:1]  # type: ignore[return-value]
 
 
 class Change(NamedTuple):
@@ -79,7 +142,12 @@ class Change(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        row = self.after if self.after is not None else self.before
+        row = self[3] or self[2]
         if row is None:
             raise ValueError(f"witness row {self.seq} has neither before nor after")
-        return key_of(self.table, row)
+        return row[:2] if self[1] in _PAIRS else row[:1]  # type: ignore[return-value]
+
+    @property
+    def place(self) -> str:
+        """The key as text."""
+        return "/".join(map(str, self.key))

@@ -1,8 +1,9 @@
-"""Which plain enqueue made which change, where several calls could have.
+"""Which call made which change, where several could have.
 
 An enqueue of a key leaves nothing in the row that says whose it was: the version grows
-by one, and the due time becomes the earlier of two. So calls and changes of one key are
-matched: a call fits a change that lies in its window and that its due time explains.
+by one, and the due time becomes the earlier of two. A watermark shows the greatest place
+that any call gave. So calls and changes of one key are matched: a call fits a change that
+lies in its window and that its due time, or its place and time, explains.
 
 Any matching that covers all changes is a history that can have happened, and one is
 found whenever there is one: by augmenting paths, so that an early choice never stands in
@@ -13,16 +14,24 @@ those calls can always be combined).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from .operations import Op
-from .rows import Change, QueueRow
+from .rows import Change, QueueRow, ResourceRow, WatermarkRow
+from .times import ms_of, text_of
 
 
-def assign(changes: Sequence[Change], calls: Sequence[Op]) -> dict[int, Op]:
-    """The call of each change, by `seq`; changes that no call can have made are left out."""
-    owners = _match(changes, calls, explains)
+def assign(
+    changes: Sequence[Change], calls: Sequence[Op], deletions: Mapping[int, Change]
+) -> dict[int, Op]:
+    """The call of each change, by `seq`; changes that no call can have made are left out.
+
+    `deletions` holds the first requests for deletion that some of the changes go with.
+    """
+    if len(changes) == len(calls) == 1 and explains(deletions, calls[0], changes[0]):
+        return {changes[0].seq: calls[0]}
+    owners = _match(changes, calls, partial(explains, deletions))
     if len(owners) < len(changes):
         # Something is wrong here. Say which calls were about, for the checkers to judge.
         taken = {id(op) for op in owners.values()}
@@ -37,13 +46,26 @@ def in_window(op: Op, change: Change) -> bool:
     return op.low < change.seq <= op.high
 
 
-def explains(op: Op, change: Change) -> bool:
+def explains(deletions: Mapping[int, Change], op: Op, change: Change) -> bool:
     """Whether the call, at this place, changes the row in this way."""
     before, after = change.before, change.after
-    if not in_window(op, change) or not isinstance(after, QueueRow):
+    if not op.low < change.seq <= op.high:
+        return False
+    now = op.now
+    if isinstance(after, WatermarkRow):
+        seq = int(op.args["seq"])
+        if isinstance(before, WatermarkRow):
+            seq = max(seq, before.last_event_seq)
+        return after.last_event_seq == seq and (now is None or after.updated_at == text_of(now))
+    if not isinstance(after, QueueRow):
+        return False
+    deletion = deletions.get(change.seq)
+    if deletion is not None and (
+        op.name != "resources.request_deletion" or not _marks(deletion, now)
+    ):
         return False
     given = op.args.get("available_at")
-    due = op.now if given is None else _milliseconds(given)
+    due = now if given is None else ms_of(given)
     if due is None:
         return True
     if isinstance(before, QueueRow):
@@ -51,8 +73,9 @@ def explains(op: Op, change: Change) -> bool:
     return after.available_at == due
 
 
-def _milliseconds(text: str) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1000)
+def _marks(deletion: Change, now: int | None) -> bool:
+    row = deletion.after
+    return now is None or (isinstance(row, ResourceRow) and row.deletion_timestamp == text_of(now))
 
 
 def _match(

@@ -26,11 +26,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from .rows import TABLES, Change, TableRow
+from .rows import RESOURCES, TABLES, Change, TableRow
 
 _DDL = """
 CREATE TABLE fencepost_witness (
@@ -42,7 +41,7 @@ CREATE TABLE fencepost_witness (
 """
 
 _PAGE = 5000
-_decode = msgspec.json.Decoder(list[Any]).decode
+_DECODE = {name: msgspec.json.Decoder(row).decode for name, row in TABLES.items()}
 
 
 class WitnessError(Exception):
@@ -69,9 +68,11 @@ def _statements() -> Iterator[str]:
             ("DELETE", old, "NULL"),
         ):
             log = f"VALUES ('{table}', {before}, {after})"
+            # A resource's deletion comes before those that it brings with it.
+            when = "BEFORE" if (table, event) == (RESOURCES, "DELETE") else "AFTER"
             yield (
                 f"CREATE TRIGGER fencepost_witness_{table}_{event.lower()} "
-                f"AFTER {event} ON {table} BEGIN "
+                f"{when} {event} ON {table} BEGIN "
                 f"INSERT INTO fencepost_witness (tbl, before, after) {log}; END"
             )
 
@@ -96,18 +97,19 @@ def read(path: Path) -> Iterator[Change]:
                 (last, _PAGE),
             ).fetchall()
             for seq, table, before, after in page:
-                yield Change(seq, table, _row(table, before), _row(table, after))
+                try:
+                    decode = _DECODE[table]
+                    yield Change(
+                        seq,
+                        table,
+                        None if before is None else decode(before),
+                        None if after is None else decode(after),
+                    )
+                except (KeyError, msgspec.MsgspecError) as error:
+                    raise WitnessError(f"witness row {seq} of {table}: {error!r}") from error
             if len(page) < _PAGE:
                 return
             last = page[-1][0]
-
-
-def _row(table: str, text: str | None) -> TableRow | None:
-    if text is None:
-        return None
-    if table not in TABLES:
-        raise WitnessError(f"the witness names a table {table!r} that it does not watch")
-    return TABLES[table]._make(_decode(text))
 
 
 @dataclass(frozen=True, slots=True)

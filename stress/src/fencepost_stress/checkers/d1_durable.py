@@ -31,12 +31,14 @@ class Durable:
         for event in events:
             if isinstance(event, Commit):
                 self._commit(event.change, event.op)
-            elif identity.must_have_row(event.op):
+            elif identity.rows_due(event.op):
                 self._missing(event.op)
 
     def _commit(self, change: Change, op: Op | None) -> None:
         if op is not None and op.status == "ok" and op.rows[0].seq == change.seq:
             self._ledger.exercised += 1
+            if len(op.rows) < identity.rows_due(op):
+                self._missing(op)
         if change.seq != self._seq + 1:
             self._ledger.violation(
                 f"the witness goes from {self._seq} to {change.seq}: a commit is lost",
@@ -49,7 +51,7 @@ class Durable:
         found = None if change.before is None else hash(change.before)
         if self._state.get(place) != found:
             self._ledger.violation(
-                f"{change.table} {'/'.join(change.key)} was not as its last commit left it",
+                f"{change.table} {change.place} was not as its last commit left it",
                 [op],
                 [change],
             )
@@ -59,7 +61,7 @@ class Durable:
             self._state[place] = hash(change.after)
 
     def _missing(self, op: Op) -> None:
-        if identity.of_outcome(op) is None and identity.of_invocation(op) is None:
+        if not op.known and not identity.of_outcome(op):
             self._ledger.doubt(f"{op.name} read no clock: its change can't be told from others")
             return
         self._ledger.violation(f"{op.name} was acknowledged, but no commit bears it out", [op])
@@ -69,7 +71,7 @@ class Durable:
             for row in end.tables.get(table, ()):
                 self._at_end(table, row)
         for table, key in list(self._state)[:10]:
-            self._ledger.violation(f"{table} {'/'.join(key)} was committed and is not there")
+            self._ledger.violation(f"{table} {_text(key)} was committed and is not there")
         return self._ledger.finding(commits=self._seq)
 
     def _at_end(self, table: str, row: TableRow) -> None:
@@ -77,6 +79,8 @@ class Durable:
         left = self._state.pop((table, key), None)
         if left != hash(row):
             state = f" ({row.status})" if isinstance(row, RunRow) else ""
-            self._ledger.violation(
-                f"{table} {'/'.join(key)}{state} is not what its last commit left"
-            )
+            self._ledger.violation(f"{table} {_text(key)}{state} is not what its last commit left")
+
+
+def _text(key: tuple[str, ...]) -> str:
+    return "/".join(map(str, key))

@@ -43,7 +43,7 @@ class Overlap:
             self._ledger.doubt(f"the time of the claim at commit {change.seq} is not known")
         elif before.claim_expires_at is None or before.claim_expires_at > now:
             self._ledger.violation(
-                f"{'/'.join(change.key)} was claimed at {now} while another claim was live "
+                f"{change.place} was claimed at {now} while another claim was live "
                 f"until {before.claim_expires_at}",
                 [op],
                 [change],

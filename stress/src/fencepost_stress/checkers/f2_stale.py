@@ -11,13 +11,12 @@ hold the row at `low`, it does not hold it later either.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..operations import Commit, Event, Op
 from ..rows import QUEUE, RUNS, Change, QueueRow, RunRow
+from ..tokens import uses
 from .base import End, Finding, Ledger
-
-_RUN_CALLS = frozenset({"runs.renew", "runs.verify", "runs.park", "runs.complete", "runs.delete"})
-_QUEUE_CALLS = frozenset({"queue.renew", "queue.settle", "queue.requeue"})
 
 
 class Stale:
@@ -30,10 +29,13 @@ class Stale:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit):
-                self._move(event.change)
-            else:
-                self._use(event.op)
+            if not isinstance(event, Commit):
+                self._uses(event.op)
+                continue
+            op = event.op
+            if op is not None and len(op.rows) > 1 and op.rows[0].seq == event.change.seq:
+                self._uses(op)
+            self._move(event.change)
 
     def _move(self, change: Change) -> None:
         after = change.after
@@ -46,24 +48,19 @@ class Stale:
         else:
             self._holders[change.table, change.key] = (after.claim_token, change)
 
-    def _use(self, op: Op) -> None:
-        place: tuple[str, tuple[str, ...]]
-        if op.name in _RUN_CALLS:
-            place = (RUNS, (str(op.args["run_id"]),))
-        elif op.name in _QUEUE_CALLS:
-            claim = op.args["claim"]
-            place = (QUEUE, (str(claim["controller"]), str(claim["key"])))
-        else:
+    def _uses(self, op: Op) -> None:
+        if op.status == "ok":
+            for table, key, token, result in uses(op):
+                self._use(op, (table, key), token, result)
+
+    def _use(self, op: Op, place: tuple[str, tuple[str, ...]], token: str, result: Any) -> None:
+        holder, change = self._holders.get(place, (None, None))
+        if holder == token:
             return
-        if op.status != "ok":
-            return
-        token, change = self._holders.get(place, (None, None))
-        if token == op.token:
-            return
-        if op.result is True:
+        if result is True:
             self._ledger.violation(
                 f"{op.name} succeeded with a token that no longer held {'/'.join(place[1])} "
-                f"(held by {token or 'nobody'})",
+                f"(held by {holder or 'nobody'})",
                 [op],
                 [change],
             )

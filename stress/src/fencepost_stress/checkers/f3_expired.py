@@ -15,6 +15,9 @@ from ..rows import Change, QueueRow, RunRow
 from .base import End, Finding, Ledger
 
 
+_RENEWALS = frozenset({"runs.renew", "runs.renew_many", "queue.renew", "queue.renew_many"})
+
+
 class Expired:
     id = "F3"
     promise = "an expired lease is never renewed, and never verified as live"
@@ -33,7 +36,7 @@ class Expired:
 
     def _commit(self, change: Change, op: Op | None) -> None:
         before, after = change.before, change.after
-        if op is not None and op.name in {"runs.renew", "queue.renew"}:
+        if op is not None and op.name in _RENEWALS:
             self._renewed(change, op)
         if isinstance(after, RunRow) and after.claim_token and after.claim_expires_at is not None:
             self._expiries[after.run_id] = (after.claim_token, after.claim_expires_at)

@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..operations import Commit, Event, Op
-from ..rows import QUEUE, RUNS, Change
+from ..rows import QUEUE, RUNS, Change, QueueRow, RunRow
 from .base import End, Finding, Ledger
 
 _CLAIMS = {
     "runs.enqueue": RUNS,
+    "runs.enqueue_many": RUNS,
     "runs.claim_next": RUNS,
+    "runs.claim_many": RUNS,
     "queue.claim_next": QUEUE,
+    "queue.claim_many": QUEUE,
 }
 
 
@@ -36,8 +39,16 @@ class Fences:
     def _claim(self, change: Change, op: Op) -> None:
         if _CLAIMS.get(op.name) != change.table or op.status != "ok":
             return
-        result: Any = op.result
-        fence = result.get("fence") if isinstance(result, dict) else None
+        results: list[Any] = op.result if isinstance(op.result, list) else [op.result]
+        token = change.after.claim_token if isinstance(change.after, RunRow | QueueRow) else None
+        for result in results:
+            if isinstance(result, dict) and token in (
+                result.get("claim_token"),
+                result.get("token"),
+            ):
+                self._check(change, op, result.get("fence"))
+
+    def _check(self, change: Change, op: Op, fence: int | None) -> None:
         if fence is None:
             return
         place = (change.table, change.key)
@@ -46,7 +57,7 @@ class Fences:
             self._ledger.exercised += 1
             if fence <= last:
                 self._ledger.violation(
-                    f"{'/'.join(change.key)} was claimed with fence {fence} after fence {last}",
+                    f"{change.place} was claimed with fence {fence} after fence {last}",
                     [op],
                     [change],
                 )

@@ -16,6 +16,9 @@ from ..rows import QUEUE, Change, QueueRow
 from .base import End, Finding, Ledger
 
 
+CLAIMS = frozenset({"queue.claim_next", "queue.claim_many"})
+
+
 class Wakeups:
     id = "Q1"
     promise = (
@@ -36,7 +39,7 @@ class Wakeups:
                 self._commit(event.change, event.op)
 
     def _empty(self, op: Op) -> None:
-        if op.name == "queue.claim_next" and op.status == "ok" and op.result is None:
+        if op.name in CLAIMS and op.status == "ok" and not op.result:
             for controller in op.args["controllers"]:
                 self._last_empty[str(controller)] = op
 
@@ -54,7 +57,7 @@ class Wakeups:
         swallowed = self._waiting.pop(change.key, None)
         if swallowed is not None and not (op is not None and op.name == "resources.delete"):
             self._ledger.violation(
-                f"{'/'.join(change.key)} left the queue although no claim began after the "
+                f"{change.place} left the queue although no claim began after the "
                 f"enqueue at commit {swallowed.seq}",
                 [op],
                 [swallowed, change],

@@ -8,14 +8,13 @@ When nothing came since, a settle removes the row and a requeue puts it at its t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
 
 from ..operations import Commit, Event, Op
 from ..rows import QUEUE, Change, QueueRow
+from ..times import ms_of
 from .base import End, Finding, Ledger
 
-_ENDINGS = frozenset({"queue.settle", "queue.requeue"})
+_ENDINGS = frozenset({"queue.settle", "queue.settle_many", "queue.requeue"})
 
 
 class Events:
@@ -34,7 +33,7 @@ class Events:
     def _commit(self, change: Change, op: Op | None) -> None:
         if change.before is None:
             if change.key in self._present:
-                self._ledger.violation(f"{'/'.join(change.key)} has two rows", [op], [change])
+                self._ledger.violation(f"{change.place} has two rows", [op], [change])
             self._present.add(change.key)
         if change.after is None:
             self._present.discard(change.key)
@@ -46,18 +45,18 @@ class Events:
         if not isinstance(before, QueueRow) or before.version == before.claim_version:
             return
         self._ledger.exercised += 1
-        given = milliseconds(op.args.get("available_at"))
-        latest = before.available_at if given is None else min(before.available_at, given)
+        given = op.args.get("available_at")
+        latest = before.available_at if given is None else min(before.available_at, ms_of(given))
         if not isinstance(after, QueueRow):
             self._ledger.violation(
-                f"{op.name} removed {'/'.join(change.key)} although an event came "
+                f"{op.name} removed {change.place} although an event came "
                 f"(version {before.version}, claimed at {before.claim_version})",
                 [op],
                 [change],
             )
         elif after.available_at > latest:
             self._ledger.violation(
-                f"{op.name} put {'/'.join(change.key)} off to {after.available_at} although "
+                f"{op.name} put {change.place} off to {after.available_at} although "
                 f"an event made it due at {latest}",
                 [op],
                 [change],
@@ -65,11 +64,3 @@ class Events:
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
         return self._ledger.finding()
-
-
-def milliseconds(value: Any) -> int | None:
-    """An ISO 8601 text in milliseconds since the epoch."""
-    if not isinstance(value, str):
-        return None
-    moment = datetime.fromisoformat(value)
-    return round(moment.timestamp() * 1000)

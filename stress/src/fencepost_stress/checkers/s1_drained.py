@@ -16,6 +16,9 @@ from ..rows import RUNS, Change, RunRow
 from .base import End, Finding, Ledger
 
 
+CLAIMS = frozenset({"runs.claim_next", "runs.claim_many"})
+
+
 class Drained:
     id = "S1"
     promise = (
@@ -36,7 +39,7 @@ class Drained:
                 self._commit(event.change, event.op)
 
     def _empty(self, op: Op) -> None:
-        empty = op.name == "runs.claim_next" and op.status == "ok" and op.result is None
+        empty = op.name in CLAIMS and op.status == "ok" and not op.result
         if empty and not op.args.get("exclude_run_ids"):
             self._last_empty = op
 

@@ -7,20 +7,55 @@ does not make everything after it look wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any, TypeAlias
 
 from ..operations import Op
-from ..rows import Change, QueueRow, ResourceRow, RunRow
+from ..rows import (
+    EFFECTS,
+    EVENTS,
+    FEED,
+    QUEUE,
+    REQUESTS,
+    RESOURCES,
+    RUNS,
+    WATERMARKS,
+    Change,
+)
+from . import batch
+from .effects import Effects
+from .feed import Events, Feed
 from .outcome import ANYTHING, Outcome, Prediction
 from .queue import Queue
+from .requests import Requests
+from .resources import Resources
 from .runs import Runs
 
 __all__ = ["ANYTHING", "Model", "Outcome", "Prediction"]
 
 _Rule: TypeAlias = Callable[[dict[str, Any], int], Outcome]
+_Items: TypeAlias = Callable[[dict[str, Any]], Iterable[dict[str, Any]]]
 
-TIMELESS = frozenset({"runs.delete", "runs.get", "queue.requeue"})
+TIMELESS = frozenset(
+    {
+        "runs.delete",
+        "runs.get",
+        "queue.requeue",
+        "resources.get",
+        "resources.get_by_uid",
+        "resources.delete",
+        "effects.get",
+        "requests.reserve",
+        "requests.update",
+        "requests.get",
+        "requests.get_by_id",
+        "feed.after",
+        "feed.latest_seq",
+        "feed.watermark",
+        "events.list",
+    }
+)
 """Calls whose outcome does not depend on the clock."""
 
 
@@ -30,45 +65,82 @@ class Model:
     def __init__(self) -> None:
         self.runs = Runs()
         self.queue = Queue()
-        self._rules: dict[str, _Rule] = {
-            "runs.enqueue": self.runs.enqueue,
-            "runs.claim_next": self.runs.claim_next,
-            "runs.renew": self.runs.renew,
-            "runs.verify": self.runs.verify,
-            "runs.park": self.runs.park,
-            "runs.complete": self.runs.complete,
-            "runs.delete": self.runs.delete,
-            "runs.get": self.runs.get,
-            "resources.put": self.queue.put,
-            "queue.enqueue": self.queue.enqueue,
-            "queue.claim_next": self.queue.claim_next,
-            "queue.renew": self.queue.renew,
-            "queue.settle": self.queue.settle,
-            "queue.requeue": self.queue.requeue,
+        self.effects = Effects()
+        self.requests = Requests()
+        self.resources = Resources(self.queue, self.effects, self.requests)
+        self.feed = Feed()
+        self.events = Events()
+        self._writers: dict[str, Callable[[Any, Any], None]] = {
+            RUNS: self.runs.write,
+            QUEUE: self.queue.write,
+            RESOURCES: self.resources.write,
+            EFFECTS: self.effects.write,
+            REQUESTS: self.requests.write,
+            FEED: self.feed.write,
+            WATERMARKS: self.feed.write_watermark,
+            EVENTS: self.events.write,
         }
+        self._rules: dict[str, _Rule] = self._single_rules()
+        self._rules |= {
+            "runs.enqueue_many": self._many(self.runs.enqueue, lambda args: args["items"]),
+            "runs.claim_many": self._claims(self.runs.claim_next),
+            "runs.renew_many": self._many(self.runs.renew, batch.runs_of),
+            "runs.complete_many": self._many(self.runs.complete, batch.runs_of),
+            "queue.enqueue_many": self._many(self.queue.enqueue, batch.keys_of),
+            "queue.claim_many": self._claims(self.queue.claim_next),
+            "queue.renew_many": self._many(self.queue.renew, batch.claims_of),
+            "queue.settle_many": self._many(self.queue.settle, batch.claims_of),
+        }
+
+    def _single_rules(self) -> dict[str, _Rule]:
+        facets: dict[str, tuple[object, str]] = {
+            "runs": (
+                self.runs,
+                "enqueue claim_next renew verify park complete delete get repair_source "
+                "claim_legacy_source",
+            ),
+            "queue": (self.queue, "enqueue claim_next renew settle requeue"),
+            "resources": (
+                self.resources,
+                "put get get_by_uid update_status update_finalizers request_deletion delete",
+            ),
+            "effects": (self.effects, "reserve update get"),
+            "requests": (self.requests, "reserve update get get_by_id"),
+            "feed": (self.feed, "record after latest_seq watermark set_watermark"),
+            "events": (self.events, "record list"),
+        }
+        return {
+            f"{facet}.{name}": getattr(model, name)
+            for facet, (model, names) in facets.items()
+            for name in names.split()
+        }
+
+    def _many(self, rule: _Rule, items: _Items) -> _Rule:
+        return lambda args, now: batch.each(rule, self._move, items(args), now)
+
+    def _claims(self, rule: _Rule) -> _Rule:
+        def claim(args: dict[str, Any], now: int) -> Outcome:
+            asked = repeat(args, args["limit"])
+            return batch.each(rule, self._move, asked, now, until_none=True)
+
+        return claim
 
     def knows(self, op: Op) -> bool:
         return op.name in self._rules
 
     def outcome(self, op: Op) -> Outcome | None:
         """What the call does now; None when its time is needed and was not observed."""
-        now = op.now
-        if now is None:
-            timeless = op.name in TIMELESS or (
-                op.name == "queue.enqueue" and op.args.get("available_at") is not None
-            )
-            if not timeless:
-                return None
-            now = 0
-        return self._rules[op.name](op.args, now)
+        clock = op.clock
+        if clock:
+            return self._rules[op.name](op.args, clock[-1][1])
+        if op.name in TIMELESS or (
+            op.name == "queue.enqueue" and op.args.get("available_at") is not None
+        ):
+            return self._rules[op.name](op.args, 0)
+        return None
 
     def write(self, change: Change) -> None:
-        before, after = change.before, change.after
-        sample = after if after is not None else before
-        match sample:
-            case RunRow():
-                self.runs.write(before, after)  # type: ignore[arg-type]
-            case QueueRow():
-                self.queue.write(before, after)  # type: ignore[arg-type]
-            case ResourceRow():
-                self.queue.write_resource(before, after)  # type: ignore[arg-type]
+        self._writers[change[1]](change[2], change[3])
+
+    def _move(self, change: Prediction) -> None:
+        self._writers[change.table](change.before, change.after)

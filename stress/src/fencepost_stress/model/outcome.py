@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import msgspec
 
 from ..rows import TableRow
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class Anything:
@@ -27,6 +28,11 @@ class Anything:
 ANYTHING: Any = Anything()
 
 
+def canonical(value: Any) -> str:
+    """The stored text of the plain values that the harness uses."""
+    return _encode(value).decode()
+
+
 class Prediction(NamedTuple):
     """A row change as the specification demands it."""
 
@@ -35,21 +41,22 @@ class Prediction(NamedTuple):
     after: TableRow | None
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Outcome:
-    """The changes and the result, or the codes with which the call may be refused."""
+    """The changes and the result, or the codes with which the call may be refused.
+
+    The first `ordered` changes come in this order, the others in any.
+    """
 
     result: Any = None
     changes: tuple[Prediction, ...] = ()
-    refusals: frozenset[str] = field(default_factory=frozenset)
+    refusals: frozenset[str] = frozenset()
+    ordered: int = 1000
 
 
-def text_of(ms: int) -> str:
-    """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
-    moment = _EPOCH + timedelta(milliseconds=ms)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
+REFUSED = Outcome(result=False)
 
 
-def ms_of(text: str) -> int:
-    """The inverse of `text_of`; any offset is understood."""
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
+def refused(*codes: str) -> Outcome:
+    """The call may be refused with any of these."""
+    return Outcome(refusals=frozenset(codes))

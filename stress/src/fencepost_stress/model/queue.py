@@ -1,28 +1,22 @@
-"""The reference model of resources and their reconcile queue, from the specification."""
+"""The reference model of the reconcile queue, from the specification."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from ..rows import QUEUE, RESOURCES, QueueRow, ResourceRow
-from .outcome import ANYTHING, Outcome, Prediction, ms_of, text_of
-from .runs import REFUSED, canonical
+from ..rows import QUEUE, QueueRow, ResourceRow
+from ..times import ms_of, text_of
+from .outcome import ANYTHING, REFUSED, Outcome, Prediction, refused
 
 
 class Queue:
+    """The rows of the queue; `resources` holds the resources by controller and key."""
+
     def __init__(self) -> None:
         self.resources: dict[tuple[str, str], ResourceRow] = {}
         self.rows: dict[tuple[str, str], QueueRow] = {}
 
     # The state follows the witness.
-
-    def write_resource(self, before: ResourceRow | None, after: ResourceRow | None) -> None:
-        if after is not None:
-            self.resources[after.controller, after.resource_key] = after
-        elif before is not None:
-            self.resources.pop((before.controller, before.resource_key), None)
 
     def write(self, before: QueueRow | None, after: QueueRow | None) -> None:
         if after is not None:
@@ -32,48 +26,15 @@ class Queue:
 
     # The operations.
 
-    def put(self, args: dict[str, Any], now: int) -> Outcome:
-        place = (args["controller"], args["key"])
-        spec = canonical(args["spec"])
-        before = self.resources.get(place)
-        if before is None:
-            status = {
-                "observedGeneration": 0,
-                "conditions": [],
-                "controllerStatus": args["initial_status"],
-            }
-            after = ResourceRow(
-                controller=place[0],
-                resource_key=place[1],
-                uid=ANYTHING,
-                resource_version=1,
-                generation=1,
-                spec_json=spec,
-                status_json=canonical(status),
-                deletion_timestamp=None,
-                finalizers_json="[]",
-                updated_at=text_of(now),
-            )
-        elif before.spec_json == spec:
-            return Outcome(_resource(before))
-        else:
-            after = before._replace(
-                spec_json=spec,
-                resource_version=before.resource_version + 1,
-                generation=before.generation + 1,
-                updated_at=text_of(now),
-            )
-        changes = (Prediction(RESOURCES, before, after), self._enqueued(place, now))
-        return Outcome(_resource(after), changes)
-
     def enqueue(self, args: dict[str, Any], now: int) -> Outcome:
         place = (args["controller"], args["key"])
         if place not in self.resources:
-            return Outcome(refusals=frozenset({"resource_not_found"}))
+            return refused("resource_not_found")
         given = args.get("available_at")
-        return Outcome(None, (self._enqueued(place, now if given is None else ms_of(given)),))
+        return Outcome(None, (self.enqueued(place, now if given is None else ms_of(given)),))
 
-    def _enqueued(self, place: tuple[str, str], available_at: int) -> Prediction:
+    def enqueued(self, place: tuple[str, str], available_at: int) -> Prediction:
+        """The change that an enqueue makes."""
         before = self.rows.get(place)
         if before is None:
             return Prediction(
@@ -157,23 +118,3 @@ class Queue:
 
 def _lives(row: QueueRow, now: int) -> bool:
     return row.claim_expires_at is not None and row.claim_expires_at > now
-
-
-def _resource(row: ResourceRow) -> dict[str, Any]:
-    status = msgspec.json.decode(row.status_json)
-    return {
-        "metadata": {
-            "uid": row.uid,
-            "controller": row.controller,
-            "key": row.resource_key,
-            "resource_version": row.resource_version,
-            "generation": row.generation,
-            "finalizers": msgspec.json.decode(row.finalizers_json),
-        },
-        "spec": msgspec.json.decode(row.spec_json),
-        "status": {
-            "observed_generation": status["observedGeneration"],
-            "conditions": status["conditions"],
-            "controller_status": status["controllerStatus"],
-        },
-    }

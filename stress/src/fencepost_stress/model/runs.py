@@ -7,15 +7,9 @@ from typing import Any
 import msgspec
 
 from ..rows import RUNS, RunRow
-from .order import ClaimOrder, lives
-from .outcome import Outcome, Prediction, text_of
-
-REFUSED = Outcome(result=False)
-
-
-def canonical(value: Any) -> str:
-    """The stored text of the plain values that the harness uses as input and spec."""
-    return msgspec.json.encode(value, order="sorted").decode()
+from ..times import text_of
+from .order import ClaimOrder, claimable, lives
+from .outcome import ANYTHING, REFUSED, Outcome, Prediction, canonical, refused
 
 
 class Runs:
@@ -59,7 +53,7 @@ class Runs:
         if parent is not None and parent in self._continuations:
             refusals.add("continuation_exists")
         if refusals:
-            return Outcome(refusals=frozenset(refusals))
+            return refused(*refusals)
         affinity = args.get("affinity_runner_id")
         row = RunRow(
             run_id=args["run_id"],
@@ -84,7 +78,7 @@ class Runs:
         after = row._replace(
             status="claimed",
             runner_id=args["runner_id"],
-            claim_token=args["claim_token"],
+            claim_token=args.get("claim_token", ANYTHING),
             claim_expires_at=now + args["lease_ms"],
             updated_at=text_of(now),
         )
@@ -116,7 +110,37 @@ class Runs:
         row = self.rows.get(args["run_id"])
         return Outcome(None if row is None else record(row))
 
+    def repair_source(self, args: dict[str, Any], now: int) -> Outcome:
+        row = self.rows.get(args["run_id"])
+        if row is None:
+            return REFUSED
+        if row.status == "parked" and row.workflow_path == args["workflow_source_ref"]:
+            return Outcome("unchanged")
+        return self._claim_source(row, args, now, "claimed")
+
+    def claim_legacy_source(self, args: dict[str, Any], now: int) -> Outcome:
+        row = self.rows.get(args["run_id"])
+        sources = (args["old_workflow_path"], args["workflow_source_ref"])
+        if row is None or row.workflow_path not in sources:
+            return REFUSED
+        return self._claim_source(row, args, now, True)
+
     # Their parts.
+
+    def _claim_source(self, row: RunRow, args: dict[str, Any], now: int, result: Any) -> Outcome:
+        mine = row.status == "claimed" and row.claim_token == args["claim_token"]
+        if not mine and not claimable(row, now):
+            return REFUSED
+        after = row._replace(
+            workflow_ref=args["workflow_name"],
+            workflow_path=args["workflow_source_ref"],
+            status="claimed",
+            runner_id=args["runner_id"],
+            claim_token=args["claim_token"],
+            claim_expires_at=now + args["lease_ms"],
+            updated_at=text_of(now),
+        )
+        return Outcome(result, (Prediction(RUNS, row, after),))
 
     def _held(self, args: dict[str, Any]) -> RunRow | None:
         row = self.rows.get(args["run_id"])
