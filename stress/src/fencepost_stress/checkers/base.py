@@ -70,11 +70,15 @@ class End:
     wal_samples: int = 0
 
 
-class Checker(Protocol):
-    """Decides one property. Fed with the events of a run in order, then asked once."""
+class Named(Protocol):
+    """A property."""
 
     id: str
     promise: str
+
+
+class Checker(Named, Protocol):
+    """Decides one property. Fed with the events of a run in order, then asked once."""
 
     def feed(self, events: Sequence[Event]) -> None: ...
 
@@ -84,7 +88,7 @@ class Checker(Protocol):
 class Ledger:
     """Counts what a checker looked at and keeps what it objects to."""
 
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Named) -> None:
         self._checker = checker
         self.exercised = 0
         self.count = 0
