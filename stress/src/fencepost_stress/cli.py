@@ -158,7 +158,7 @@ def stress(
             kept = kept or result != 0
         else:
             wanted = ENGINES if not engines or "all" in engines else tuple(dict.fromkeys(engines))
-            result = _run_engines([make(engine) for engine in wanted], folder, as_json)
+            result = _run_engines([make(engine) for engine in wanted], folder, as_json, kept)
             kept = kept or result != 0
     finally:
         if not kept:
@@ -175,7 +175,7 @@ def _folder(out: Path | None) -> Path:
     return out.resolve()
 
 
-def _run_engines(plans: Sequence[Plan], folder: Path, as_json: bool) -> int:
+def _run_engines(plans: Sequence[Plan], folder: Path, as_json: bool, kept: bool) -> int:
     progress = Progress(Console(stderr=True))
     runs: list[RunVerdict] = []
     for plan in plans:
@@ -183,17 +183,19 @@ def _run_engines(plans: Sequence[Plan], folder: Path, as_json: bool) -> int:
             execute(plan, folder / plan.engine, progress.watch)
             progress.phase("checking")
             runs.append(check(folder / plan.engine))
-    return _conclude(runs, folder / "verdict.json", as_json)
+    return _conclude(runs, folder, "verdict.json", as_json, kept)
 
 
-def _conclude(runs: Sequence[RunVerdict], path: Path, as_json: bool) -> int:
+def _conclude(
+    runs: Sequence[RunVerdict], folder: Path, name: str, as_json: bool, kept: bool
+) -> int:
+    """Write the report where the evidence stays, and say the verdict."""
     result = Verdicts(verdicts.SCHEMA, verdicts.worst(run.verdict for run in runs), tuple(runs))
-    text = verdicts.to_json(result)
-    path.write_bytes(text)
+    written = report.write(result, folder, name) if kept or result.verdict != "valid" else []
     if as_json:
-        click.echo(text.decode(), nl=False)
+        click.echo(verdicts.to_json(result).decode(), nl=False)
     else:
-        report.show(Console(), result)
+        report.show(Console(), result, written, folder)
     return EXIT_CODES[result.verdict]
 
 
@@ -226,4 +228,5 @@ def replay(directory: Path, as_json: bool) -> int:
     missing = [path for path in found if not (path / "end.json").exists()]
     if missing:
         raise HarnessError(f"{missing[0]} holds no end.json: its run did not end")
-    return _conclude([check(path) for path in found], directory / "replay.json", as_json)
+    runs = [check(path) for path in found]
+    return _conclude(runs, directory, "replay.json", as_json, kept=True)

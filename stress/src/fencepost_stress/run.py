@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from . import clock, live, plan as plans, witness
+from . import clock, environment, live, plan as plans, witness
 from .crew import Crew
 from .history import Writer
 from .live import Counts
@@ -108,6 +108,7 @@ def _lay_out(plan: Plan, directory: Path) -> Path:
     for name in ("history", "stderr"):
         (directory / name).mkdir(parents=True)
     plans.save(plan, directory / "plan.json")
+    environment.record(directory)
     live.create(directory / "live.bin", plan.processes)
     database = directory / DATABASE
     command = [sys.executable, "-m", "fencepost_stress.prepare"]

@@ -1,0 +1,108 @@
+"""Calls and row changes in words that a person can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+WIDTH = 400
+"""Longer values are cut; verdict.json has them whole."""
+
+_VERBS = {
+    "runs.enqueue": "enqueues {run_id} and claims it for {lease_ms} ms",
+    "runs.claim_next": "asks for a run for {lease_ms} ms",
+    "runs.renew": "renews {run_id} for {lease_ms} ms",
+    "runs.verify": "verifies its claim of {run_id}",
+    "runs.park": "parks {run_id}",
+    "runs.complete": "completes {run_id}",
+    "runs.delete": "deletes {run_id}",
+    "queue.enqueue": "enqueues {controller}/{key}",
+    "queue.claim_next": "asks for a key for {lease_ms} ms",
+    "queue.renew": "renews {claim_key} for {lease_ms} ms",
+    "queue.settle": "settles {claim_key}",
+    "queue.requeue": "requeues {claim_key} for {available_at}",
+    "resources.put": "puts another specification of {controller}/{key}",
+}
+
+_DULL = frozenset(
+    {
+        "created_at",
+        "updated_at",
+        "workflow_ref",
+        "workflow_path",
+        "input_json",
+        "affinity_runner_id",
+    }
+)
+"""Columns that say nothing about a broken promise."""
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
+
+
+def deed(name: str, args: Mapping[str, Any]) -> str:
+    """What a call asks for: "completes run-1 with token-7"."""
+    pattern = _VERBS.get(name)
+    claim = args.get("claim")
+    known = dict(args)
+    if isinstance(claim, Mapping):
+        known["claim_key"] = f"{claim.get('controller')}/{claim.get('key')}"
+    try:
+        said = None if pattern is None else pattern.format_map(known)
+    except KeyError:
+        said = None
+    if said is None:
+        return cut(f"{name}({', '.join(f'{key}={value!r}' for key, value in args.items())})")
+    if args.get("parent_run_id") is not None:
+        said += f" as the continuation of {args['parent_run_id']}"
+    token = claim.get("token") if isinstance(claim, Mapping) else args.get("claim_token")
+    return cut(f"{said} with {token}" if token else said)
+
+
+def outcome(call: Mapping[str, Any]) -> str:
+    """How a call ended, in a few words. `call` is what `Op.describe` gives."""
+    if call["status"] == "unknown":
+        commits = call.get("commits")
+        return f"never returned, but committed as {numbers(commits)}" if commits else "unknown"
+    if call["status"] == "fail":
+        return f"refused: {call['code']}"
+    result = call.get("result")
+    if isinstance(result, Mapping):
+        return cut(_record(result))
+    if result is None:
+        return "nothing" if call["name"].endswith("claim_next") else "done"
+    return {"True": "yes", "False": "refused"}.get(str(result), cut(str(result)))
+
+
+def _record(result: Mapping[str, Any]) -> str:
+    fence = f", fence {result['fence']}" if result.get("fence") is not None else ""
+    if "run_id" in result:
+        return f"got {result['run_id']}{fence}"
+    if "token" in result:
+        return f"got {result.get('controller')}/{result.get('key')} with {result['token']}{fence}"
+    return f"got {result}"
+
+
+def numbers(commits: Any) -> str:
+    return "commit " + ", ".join(str(seq) for seq in commits)
+
+
+def moved(commit: Mapping[str, Any]) -> str:
+    """What a commit changed. `commit` is as in a violation."""
+    before, after = commit["before"], commit["after"]
+    if before is None:
+        return cut(f"inserted {_columns(after)}")
+    if after is None:
+        return cut(f"deleted {_columns(before)}")
+    changed = [
+        f"{name}: {before[name]!r} -> {after[name]!r}"
+        for name in before
+        if before[name] != after[name] and name not in _DULL
+    ]
+    return cut(", ".join(changed) or "nothing changed")
+
+
+def _columns(row: Mapping[str, Any]) -> str:
+    told = {name: value for name, value in row.items() if value is not None and name not in _DULL}
+    return ", ".join(f"{name}: {value!r}" for name, value in told.items())
