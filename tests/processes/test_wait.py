@@ -1,0 +1,161 @@
+"""Waiting for work that other processes commit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fencepost
+from tests.processes.remote import Child
+from tests.support import refused
+
+NEVER = 20_000
+"""A timeout that a test reaches only when a wake-up was lost."""
+
+
+@pytest.fixture
+def store(path: Path, engine: str) -> Any:
+    with fencepost.open(path, engine=engine, synchronous="off") as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(start: Callable[..., Child], path: Path, engine: str) -> Child:
+    return start().open(path, engine, synchronous="off")
+
+
+def enqueue(child: Child, run_id: str = "run", lease_ms: int = 60_000) -> str:
+    run = child.call(
+        "runs.enqueue",
+        run_id=run_id,
+        workflow_name="w",
+        workflow_source_ref="/w",
+        runner_id="other",
+        lease_ms=lease_ms,
+    )
+    token: str = run.claim_token
+    return token
+
+
+class Waiting:
+    """A wait in a thread, and when it ended."""
+
+    def __init__(self, store: fencepost.Store, **wish: Any) -> None:
+        self.ready: fencepost.Ready | None = None
+        self._thread = threading.Thread(target=self._wait, args=(store, wish))
+        self._thread.start()
+
+    def _wait(self, store: fencepost.Store, wish: dict[str, Any]) -> None:
+        self.ready = store.wait(timeout_ms=NEVER, **wish)
+
+    def end(self) -> fencepost.Ready:
+        self._thread.join(NEVER / 1000 + 5)
+        assert self.ready is not None
+        return self.ready
+
+
+def test_a_parked_run_wakes(store: fencepost.Store, other: Child) -> None:
+    token = enqueue(other)
+    waiting = Waiting(store, runs=True)
+    other.call("runs.park", run_id="run", claim_token=token)
+    assert waiting.end() == fencepost.Ready(runs=True)
+
+
+def test_an_excluded_run_does_not_wake(store: fencepost.Store, other: Child) -> None:
+    token = enqueue(other, "excluded")
+    other.call("runs.park", run_id="excluded", claim_token=token)
+    waiting = Waiting(store, runs=True, exclude_run_ids=["excluded"])
+    token = enqueue(other, "wanted")
+    other.call("runs.park", run_id="wanted", claim_token=token)
+    assert waiting.end().runs
+
+
+def test_a_lease_that_ends_wakes_at_its_end(store: fencepost.Store, other: Child) -> None:
+    began = time.time()
+    enqueue(other, lease_ms=400)
+    assert store.wait(runs=True, timeout_ms=NEVER).runs
+    assert time.time() - began >= 0.4
+    assert store.runs.claim_next(runner_id="me", lease_ms=1) is not None
+
+
+def test_a_due_key_wakes_for_its_controller(store: fencepost.Store, other: Child) -> None:
+    waiting = Waiting(store, controllers=["mine", "none"])
+    for controller in ("others", "mine"):
+        other.call("resources.put", controller=controller, key="k", spec={}, initial_status=None)
+    assert waiting.end() == fencepost.Ready(controllers=("mine",))
+
+
+def test_an_event_of_the_feed_wakes(store: fencepost.Store, other: Child) -> None:
+    seq = other.call("feed.record", run_id="r", workflow_ref="w", type="t")
+    assert store.wait(feed_after=0, timeout_ms=NEVER).feed
+    waiting = Waiting(store, feed_after=seq)
+    other.call("feed.record", run_id="r", workflow_ref="w", type="t")
+    assert waiting.end() == fencepost.Ready(feed=True)
+
+
+def test_nothing_comes_before_the_timeout(store: fencepost.Store) -> None:
+    began = time.monotonic()
+    assert not store.wait(runs=True, controllers=["c"], feed_after=0, timeout_ms=100)
+    assert time.monotonic() - began >= 0.1
+
+
+def test_a_store_that_does_not_take_part_is_noticed(
+    store: fencepost.Store, start: Callable[..., Child], path: Path
+) -> None:
+    waiting = Waiting(store, feed_after=0)
+    start().sql(
+        path,
+        "INSERT INTO run_events (recorded_at, run_id, workflow_ref, type, payload_json)"
+        " VALUES ('2026-08-04T00:00:00.000Z', 'r', 'w', 't', '{}')",
+    )
+    assert waiting.end().feed
+
+
+def test_no_wake_up_is_lost(store: fencepost.Store, other: Child) -> None:
+    """Hundreds of hand-overs: a wait that missed its commit would sleep a look's time."""
+    seq, began = 0, time.monotonic()
+    for _ in range(200):
+        other.begin_call("feed.record", run_id="r", workflow_ref="w", type="t")
+        assert store.wait(feed_after=seq, timeout_ms=NEVER).feed
+        seq = other.end()
+    # Looks alone, a quarter of a second apart, would take longer.
+    assert time.monotonic() - began < 200 * 0.125
+
+
+def test_waiting_in_an_event_loop_lets_others_run(store: fencepost.Store, other: Child) -> None:
+    async def both() -> tuple[fencepost.Ready, int]:
+        waiter = asyncio.create_task(store.wait_async(feed_after=0, timeout_ms=NEVER))
+        ticks = 0
+        while ticks < 20:
+            await asyncio.sleep(0.005)
+            ticks += 1
+        assert not waiter.done()
+        other.call("feed.record", run_id="r", workflow_ref="w", type="t")
+        return await waiter, ticks
+
+    ready, ticks = asyncio.run(both())
+    assert (ready.feed, ticks) == (True, 20)
+
+
+def test_a_cancelled_wait_leaves_its_place(store: fencepost.Store, path: Path) -> None:
+    async def cancelled() -> None:
+        waiter = asyncio.create_task(store.wait_async(runs=True))
+        await asyncio.sleep(0.05)
+        waiter.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiter
+
+    asyncio.run(cancelled())
+    assert not Path(f"{path}-fencepost").exists()
+
+
+def test_a_wait_says_what_for(store: fencepost.Store) -> None:
+    for wrong in ({}, {"runs": True, "timeout_ms": -1}, {"controllers": "abc"}, {"feed_after": -1}):
+        with refused("invalid"):
+            store.wait(**wrong)  # type: ignore[arg-type]
