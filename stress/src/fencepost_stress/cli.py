@@ -14,13 +14,14 @@ import click
 import msgspec
 from rich.console import Console
 
-from . import matrix, report, verdict as verdicts
+from . import matrix, plan as plans, report, verdict as verdicts
 from .check import check
 from .matrix import Matrix
 from .mutants import MUTANTS
 from .plan import FAULTS, FaultKind, Plan, Synchronous, make_plan
 from .progress import Progress
 from .run import HarnessError, execute
+from .shrink import by_words, shrink
 from .sut import ENGINES
 from .verdict import EXIT_CODES, RunVerdict, Verdicts
 
@@ -31,6 +32,7 @@ _SEEDS = 1_000_000
 _PROCESSES = 4
 _SECONDS = 7.0
 _MUTANT_SECONDS = 3.0
+_SHRINK_SECONDS = 60.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -112,6 +114,20 @@ def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[Faul
     default=None,
     help="Keep the evidence here. Default: a temporary folder, removed after a valid run.",
 )
+@click.option(
+    "--plan",
+    "plan_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Carry out this plan.json, and nothing that the other options say.",
+)
+@click.option(
+    "--shrink",
+    "budget",
+    type=click.FloatRange(0),
+    default=_SHRINK_SECONDS,
+    show_default=True,
+    help="Seconds for running a failed plan again and making it smaller; 0: leave it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON on stdout.")
 @click.option("--mutants", is_flag=True, help="Try the broken stores NAMES; default all of them.")
 @click.argument("names", nargs=-1, metavar="[NAMES]...")
@@ -124,6 +140,8 @@ def stress(
     profile: str,
     synchronous: Synchronous,
     out: Path | None,
+    plan_file: Path | None,
+    budget: float,
     as_json: bool,
     mutants: bool,
     names: tuple[str, ...],
@@ -134,6 +152,8 @@ def stress(
     for name in names:
         if name not in MUTANTS:
             raise click.UsageError(f"no mutant {name!r}; there are {', '.join(MUTANTS)}")
+    if plan_file is not None and (mutants or engines):
+        raise click.UsageError("--plan names its engine itself")
     if mutants and engines:
         raise click.UsageError("--mutants are engines themselves; leave --engine out")
     if seed is None:
@@ -158,7 +178,12 @@ def stress(
             kept = kept or result != 0
         else:
             wanted = ENGINES if not engines or "all" in engines else tuple(dict.fromkeys(engines))
-            result = _run_engines([make(engine) for engine in wanted], folder, as_json, kept)
+            made = [make(engine) for engine in wanted]
+            if plan_file is not None:
+                made = [plans.load(plan_file)]
+            result = _run_engines(made, folder, as_json, kept)
+            if result == EXIT_CODES["invalid"] and budget:
+                _shrink_first(made, folder, budget, as_json)
             kept = kept or result != 0
     finally:
         if not kept:
@@ -197,6 +222,17 @@ def _conclude(
     else:
         report.show(Console(), result, written, folder)
     return EXIT_CODES[result.verdict]
+
+
+def _shrink_first(made: Sequence[Plan], folder: Path, budget: float, as_json: bool) -> None:
+    """Make the first plan that failed smaller."""
+    judged = verdicts.read(folder / "verdict.json").runs
+    plan, run = next(pair for pair in zip(made, judged, strict=True) if pair[1].verdict == "invalid")
+    progress = Progress(Console(stderr=True))
+    with progress.of(f"shrinking {plan.engine}, seed {plan.seed}"):
+        result, more = shrink(plan, run, folder / "shrunk", budget, progress.watch)
+    if not as_json:
+        report.show_smallest(Console(), by_words(result), more)
 
 
 def _try_mutants(

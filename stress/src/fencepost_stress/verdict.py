@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -122,6 +123,10 @@ def repeat_command(plan: Plan) -> str:
         f"--seconds {plan.seconds:g} --faults {faults} --synchronous {plan.synchronous} "
         f"--seed {plan.seed}"
     )
+
+
+def read(path: Path) -> Verdicts:
+    return msgspec.json.decode(path.read_bytes(), type=Verdicts)
 
 
 def to_json(value: Verdicts) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .terminal import show
+from .terminal import show, show_smallest
 from .write import write
 
-__all__ = ["show", "write"]
+__all__ = ["show", "show_smallest", "write"]

@@ -16,7 +16,9 @@ from .origin import Origin
 MOST = 40_000
 """So many claims are drawn; of longer runs, every second, fourth, ... run is."""
 
-FATES = ("held", "let go", "done", "taken over", "overlapped")
+FATES = ("held", "let go", "done", "taken over", "taken early")
+_ROUNDED_MS = 1.0
+"""Stores count whole milliseconds; the timeline does not."""
 _DONE = frozenset({"complete", "delete", "settle"})
 
 
@@ -91,7 +93,7 @@ class Claims:
         del self._open[lane]
         claim.end = at
         if new is not None and new.claim_token is not None:
-            claim.fate = "overlapped" if claim.lease > at else "taken over"
+            claim.fate = "taken early" if claim.lease > at + _ROUNDED_MS else "taken over"
         else:
             verb = "" if op is None else op.name.partition(".")[2].removesuffix("_many")
             claim.fate = "done" if verb in _DONE else "let go"

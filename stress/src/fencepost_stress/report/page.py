@@ -53,7 +53,7 @@ def write(
         style=Markup((assets / "page.css").read_text("utf-8")),  # noqa: S704 - our own file
         scripts=[
             Markup((assets / name).read_text("utf-8"))  # noqa: S704 - our own files
-            for name in ("timeline.js", "page.js")
+            for name in ("picture.js", "timeline.js", "page.js")
         ],
         data=Markup(script_json(data)),  # noqa: S704 - escaped by `script_json`
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -103,3 +103,11 @@ def _show_stories(console: Console, more: Gathered) -> None:
     if len(more.stories) > _SHOWN_STORIES:
         left = len(more.stories) - _SHOWN_STORIES
         console.print(f"  {left} more are told in the report", highlight=False)
+
+
+def show_smallest(console: Console, words: Iterable[str], more: Gathered | None) -> None:
+    """What came of running a failed plan again and making it smaller."""
+    for line in words:
+        console.print(line, highlight=False, soft_wrap=True)
+    if more is not None and more.stories:
+        _show_stories(console, more)
