@@ -94,6 +94,7 @@ fn engine(path: &Path, rounds: u32) -> Outcome<Times> {
         busy_timeout: Duration::from_secs(5),
     };
     let store = Store::open(path, options, Box::new(SystemClock))?;
+    let token = || "token".to_owned();
     let mut times = Times::default();
     for round in 0..rounds {
         let run_id = format!("run-{round}");
@@ -103,20 +104,21 @@ fn engine(path: &Path, rounds: u32) -> Outcome<Times> {
             workflow_source_ref: "source".into(),
             input_json: "{}".into(),
             runner_id: "runner".into(),
-            claim_token: "token".into(),
+            claim_token: token(),
             lease_ms: LEASE_MS,
             affinity_runner_id: None,
             parent_run_id: None,
         };
-        let runs = [run];
-        let claims = [(run_id.clone(), "token".to_owned())];
-        let tokens = ["token".to_owned()];
-        times.time(0, || Ok(store.enqueue_runs(&runs, Some(NOW))?))?;
+        let runs = vec![run];
+        let claims = vec![(run_id.clone(), token())];
+        let (parked, runner, tokens) = (run_id.clone(), "runner".to_owned(), vec![token()]);
+        let token = token();
+        times.time(0, || Ok(store.enqueue_runs(runs, Some(NOW))?))?;
         times.time(1, || Ok(store.verify_run(&run_id, "token", Some(NOW))?))?;
-        times.time(2, || Ok(store.renew_runs(&claims, LEASE_MS, Some(NOW))?))?;
-        times.time(3, || Ok(store.park_run(&run_id, "token", Some(NOW))?))?;
+        times.time(2, || Ok(store.renew_runs(claims, LEASE_MS, Some(NOW))?))?;
+        times.time(3, || Ok(store.park_run(parked, token, Some(NOW))?))?;
         let claimed = times.time(4, || {
-            Ok(store.claim_runs("runner", &tokens, LEASE_MS, &[], Some(NOW))?)
+            Ok(store.claim_runs(runner, tokens, LEASE_MS, vec![], Some(NOW))?)
         })?;
         assert_eq!(claimed.len(), 1);
     }

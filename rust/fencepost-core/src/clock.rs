@@ -1,14 +1,24 @@
-//! What the time is. A write asks after it has the lock, so waiting never eats a lease.
+//! What the engine asks of its caller: what the time is, and whether to go on waiting.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Whatever a caller's clock failed with; handed back to the caller as it is.
-pub type ClockError = Box<dyn std::error::Error + Send + Sync>;
+use crate::error::Result;
 
-/// A source of the time.
+/// Whatever the caller's own code failed with; handed back to the caller as it is.
+pub type CallerError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A source of the time. A write asks after it has the lock, so waiting never eats a lease.
+///
+/// Any thread of a store may ask, on behalf of another too.
 pub trait Clock: Send + Sync {
-    /// Milliseconds since the epoch.
-    fn now_ms(&self) -> Result<i64, ClockError>;
+    /// Milliseconds since the epoch, or [`Error::Clock`](crate::Error::Clock).
+    fn now_ms(&self) -> Result<i64>;
+
+    /// Asked now and then by a thread that waits, for the thread itself: an
+    /// [`Error::Interrupted`](crate::Error::Interrupted) ends its wait.
+    fn check_interrupts(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The operating system's clock.
@@ -16,7 +26,7 @@ pub trait Clock: Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    fn now_ms(&self) -> Result<i64, ClockError> {
+    fn now_ms(&self) -> Result<i64> {
         // Before 1970 the distance is counted backwards, rounded down as after it.
         Ok(match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),

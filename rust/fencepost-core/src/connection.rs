@@ -1,33 +1,32 @@
-//! The connection: the one lock around it, and its transactions.
+//! The connection: the one desk at which it is used, and what is done there.
 
-use std::any::Any;
 use std::mem;
-use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::process;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use rusqlite::ffi::SQLITE_BUSY;
 
 use crate::clock::Clock;
+use crate::desk::{Desk, Seat, Turn};
 use crate::error::{Error, Result};
+use crate::group_commit::{Batch, Job, Task};
 use crate::open::{self, Options};
-use crate::patience::{is_busy, patiently};
+use crate::patience::{Patience, patiently};
 use crate::session::Session;
 use crate::statements::{self, ADDITIONS, CONNECTION, LAYOUT, SCHEMA, named};
+use crate::transaction::{cleanly, transaction};
 use crate::turns::Turns;
 use crate::value::{Row, Value};
 
-const BEGIN: &str = named(CONNECTION, "begin");
-const COMMIT: &str = named(CONNECTION, "commit");
-const ROLLBACK: &str = named(CONNECTION, "rollback");
 const USE_WAL: &str = named(CONNECTION, "use_wal");
 const FOREIGN_TABLES: &str = named(LAYOUT, "foreign_tables");
 
 /// One open database, safe to use from many threads; a forked child is refused.
 pub struct Store {
+    desk: Desk,
+    /// For the one who has a turn at the desk.
     held: Mutex<Option<Held>>,
     process: u32,
     clock: Box<dyn Clock>,
@@ -53,10 +52,11 @@ impl Store {
         // An absolute path is never taken for a URI or for ":memory:".
         let path = std::path::absolute(path).map_err(|error| Error::Internal(error.to_string()))?;
         let held = Held {
-            connection: open::open(&path, options)?,
+            connection: open::open(&path, options, &*clock)?,
             turns: Turns::new(&path, options.busy_timeout),
         };
         Ok(Self {
+            desk: Desk::default(),
             held: Mutex::new(Some(held)),
             process: process::id(),
             clock,
@@ -65,7 +65,7 @@ impl Store {
         })
     }
 
-    /// Close the connection, after the operations of other threads; again does nothing.
+    /// Close the connection, after what runs; what waits is refused. Again does nothing.
     ///
     /// A forked child leaves the connection alone: closing it could checkpoint and delete
     /// the WAL under its parent.
@@ -73,6 +73,7 @@ impl Store {
         if process::id() != self.process {
             return Ok(());
         }
+        let _turn = self.desk.close(&self.patience())?;
         let mut guard = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         match guard.take() {
             None => Ok(()),
@@ -118,47 +119,108 @@ impl Store {
 
     /// What `call` gives, tried again within the busy timeout; for what does not write rows.
     pub(crate) fn patiently<T>(&self, call: impl Fn() -> Result<T>) -> Result<T> {
-        patiently(self.busy_timeout, call)
+        patiently(self.busy_timeout, &*self.clock, call)
     }
 
-    /// One write transaction: all of `work` is committed, or nothing.
-    pub(crate) fn write<T>(&self, work: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
-        self.session(|session| {
-            if self.read_only {
-                return Err(Error::ReadOnly);
+    /// One write transaction, shared with the writes that wait: all of `work` is committed,
+    /// or nothing. Any thread may do the work, and a second time where a shared transaction
+    /// failed.
+    pub(crate) fn write<T, W>(&self, work: W) -> Result<T>
+    where
+        W: Fn(&Session<'_>) -> Result<T> + Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        if self.read_only {
+            return self.session(|_| Err(Error::ReadOnly));
+        }
+        self.refuse_other_process()?;
+        if let Some(turn) = self.desk.sit_down()? {
+            return self.lead(turn, None, &work);
+        }
+        let task = Arc::new(Task::new(work));
+        let job: Arc<dyn Job> = Arc::<Task<W, T>>::clone(&task);
+        let seat = Seat::new(Some(job));
+        match self.desk.wait(&seat, &self.patience())? {
+            Some(turn) => self.lead(turn, Some(&seat), &task.work),
+            None => task.outcome(),
+        }
+    }
+
+    /// Do `work` in a transaction, and with it what waits.
+    fn lead<T>(
+        &self,
+        turn: Turn<'_>,
+        waited: Option<&Seat>,
+        work: &impl Fn(&Session<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let since = waited.map(|seat| seat.since);
+        // The others are woken only after the turn is over, which is sooner for the next.
+        let mut batch = Batch::new(&self.desk);
+        self.at_desk(turn, |session| {
+            let outcome = transaction(session, since, || {
+                let done = work(session)?;
+                if waited.is_none_or(Seat::is_sociable) {
+                    batch.join(session)?;
+                }
+                Ok(done)
+            });
+            match outcome {
+                Ok(_) => batch.committed(),
+                Err(Error::Interrupted(_)) => {}
+                Err(_) if batch.is_empty() => {}
+                // Nothing was committed, and this job is not to blame.
+                Err(_) => {
+                    batch.put_back();
+                    return transaction(session, since, || work(session));
+                }
             }
-            begin(session)?;
-            let done = work(session)?;
-            session.execute(COMMIT, &[])?;
-            Ok(done)
+            outcome
         })
     }
 
     /// Work on the connection while no other thread does. Whatever fails, no transaction
     /// stays open, and the first error is the one reported.
     pub(crate) fn session<T>(&self, work: impl FnOnce(&Session<'_>) -> Result<T>) -> Result<T> {
-        // Before the lock: a fork may have copied it locked.
-        if process::id() != self.process {
-            return Err(Error::refused("forked", []));
-        }
-        let guard = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(held) = guard.as_ref() else {
-            return Err(Error::refused("closed", []));
+        self.refuse_other_process()?;
+        let turn = match self.desk.sit_down()? {
+            Some(turn) => Some(turn),
+            None => self.desk.wait(&Seat::new(None), &self.patience())?,
         };
-        let session = Session {
+        let turn = turn.ok_or_else(|| Error::Internal("a wait without a job ended".into()))?;
+        self.at_desk(turn, |session| cleanly(session, || work(session)))
+    }
+
+    fn at_desk<T>(
+        &self,
+        _turn: Turn<'_>,
+        work: impl FnOnce(&Session<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let guard = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = guard.as_ref().ok_or_else(|| Error::refused("closed", []))?;
+        work(&Session {
             connection: &held.connection,
             turns: &held.turns,
             clock: &*self.clock,
-        };
-        // What a failed rollback left open must not become part of this operation.
-        end_transaction(&session)?;
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(&session)))
-            .unwrap_or_else(|payload| Err(Error::Internal(panic_text(&*payload))));
-        if outcome.is_err() {
-            // The first error counts; a rollback that fails is tried again by the next call.
-            let _ = end_transaction(&session);
+        })
+    }
+
+    /// Before any lock: a fork may have copied it locked.
+    fn refuse_other_process(&self) -> Result<()> {
+        if process::id() == self.process {
+            Ok(())
+        } else {
+            Err(Error::refused("forked", []))
         }
-        outcome
+    }
+
+    fn patience(&self) -> Patience<'_> {
+        Patience::new(&*self.clock)
+    }
+
+    /// How many threads are in the line.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.desk.waiting()
     }
 }
 
@@ -171,38 +233,6 @@ impl Drop for Store {
     }
 }
 
-/// Begin a write transaction, when it is this process's turn.
-fn begin(session: &Session<'_>) -> Result<()> {
-    let locked = session.turns.take(|| match session.execute(BEGIN, &[]) {
-        Ok(_) => Ok(true),
-        Err(error) if is_busy(&error) => Ok(false),
-        Err(error) => Err(error),
-    })?;
-    if locked {
-        return Ok(());
-    }
-    Err(Error::Sqlite {
-        code: SQLITE_BUSY,
-        detail: "the lock was not to be had within the busy timeout".into(),
-    })
-}
-
-/// Roll back, where SQLite has not done so by itself.
-fn end_transaction(session: &Session<'_>) -> Result<()> {
-    if session.connection.is_autocommit() {
-        return Ok(());
-    }
-    session.execute(ROLLBACK, &[]).map(|_| ())
-}
-
-fn panic_text(payload: &(dyn Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use rusqlite::named_params;
@@ -212,6 +242,7 @@ mod tests {
     use crate::clock::SystemClock;
     use crate::open::Synchronous;
     use crate::statements::FEED;
+    use crate::transaction::BEGIN;
 
     const SET_WATERMARK: &str = named(FEED, "set_watermark");
 
@@ -241,7 +272,7 @@ mod tests {
         assert!(matches!(outcome, Err(Error::Internal(text)) if text == "a defect"));
         let rows = store.read("dump.session_watermarks", &[]).unwrap();
         assert!(rows.is_empty());
-        store.set_watermark("s", 1, None).unwrap();
+        store.set_watermark("s".into(), 1, None).unwrap();
     }
 
     #[test]
@@ -250,14 +281,14 @@ mod tests {
         store
             .session(|session| session.execute(BEGIN, &[]))
             .unwrap();
-        store.set_watermark("s", 1, None).unwrap();
+        store.set_watermark("s".into(), 1, None).unwrap();
     }
 
     #[test]
     fn another_process_is_refused_and_closes_nothing() {
         let (mut store, _folder) = store();
         store.process += 1;
-        let outcome = store.set_watermark("s", 1, None);
+        let outcome = store.set_watermark("s".into(), 1, None);
         assert!(matches!(outcome, Err(Error::Refused(refusal)) if refusal.code == "forked"));
         store.close().unwrap();
         assert!(store.held.get_mut().unwrap().is_some());

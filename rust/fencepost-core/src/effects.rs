@@ -20,31 +20,31 @@ impl Store {
     /// The record under the key, and whether it is new.
     pub fn reserve_effect(
         &self,
-        key: &str,
-        resource_uid: &str,
+        key: String,
+        resource_uid: String,
         generation: i64,
-        kind: &str,
-        request_fingerprint: &str,
+        kind: String,
+        request_fingerprint: String,
         now: Option<i64>,
     ) -> Result<(Row, bool)> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
-            resources::require_uid(session, resource_uid)?;
-            if let Some(row) = find(session, resource_uid, key)? {
+            resources::require_uid(session, &resource_uid)?;
+            if let Some(row) = find(session, &resource_uid, &key)? {
                 let same = matches!(
                     row.as_slice(),
                     [_, _, Value::Integer(its_generation), Value::Text(its_kind), _,
                         Value::Text(its_fingerprint), ..]
                     if *its_generation == generation
-                        && its_kind == kind
-                        && its_fingerprint == request_fingerprint
+                        && *its_kind == kind
+                        && *its_fingerprint == request_fingerprint
                 );
                 if same {
                     return Ok((row, false));
                 }
                 return Err(Error::refused(
                     "effect_conflict",
-                    [resource_uid.into(), key.into()],
+                    [resource_uid.as_str().into(), key.as_str().into()],
                 ));
             }
             session.execute(
@@ -55,33 +55,40 @@ impl Store {
                     ":started_at": iso(now),
                 },
             )?;
-            Ok((get(session, resource_uid, key)?, true))
+            Ok((get(session, &resource_uid, &key)?, true))
         })
     }
 
     /// Move an effect to a state. A final state never changes.
     pub fn update_effect(
         &self,
-        resource_uid: &str,
-        key: &str,
-        state: &str,
-        external_ref: Option<&str>,
-        error: Option<&str>,
+        resource_uid: String,
+        key: String,
+        state: String,
+        external_ref: Option<String>,
+        error: Option<String>,
         now: Option<i64>,
     ) -> Result<Row> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
-            let current = find(session, resource_uid, key)?.ok_or_else(|| {
-                Error::refused("effect_not_found", [resource_uid.into(), key.into()])
+            let current = find(session, &resource_uid, &key)?.ok_or_else(|| {
+                Error::refused(
+                    "effect_not_found",
+                    [resource_uid.as_str().into(), key.as_str().into()],
+                )
             })?;
             let current_state = current.get(4).and_then(Value::as_text).unwrap_or_default();
             if FINAL_STATES.contains(&current_state) && current_state != state {
                 return Err(Error::refused(
                     "effect_terminal",
-                    [resource_uid.into(), key.into(), current_state.into()],
+                    [
+                        resource_uid.as_str().into(),
+                        key.as_str().into(),
+                        current_state.into(),
+                    ],
                 ));
             }
-            let completed_at = FINAL_STATES.contains(&state).then(|| iso(now));
+            let completed_at = FINAL_STATES.contains(&state.as_str()).then(|| iso(now));
             session.execute(
                 UPDATE,
                 named_params! {
@@ -90,7 +97,7 @@ impl Store {
                     ":completed_at": completed_at,
                 },
             )?;
-            get(session, resource_uid, key)
+            get(session, &resource_uid, &key)
         })
     }
 }

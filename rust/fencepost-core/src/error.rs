@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::clock::ClockError;
+use crate::clock::CallerError;
 use crate::value::Value;
 
 /// The result of an operation.
@@ -41,7 +41,9 @@ pub enum Error {
         detail: String,
     },
     /// The caller's clock failed with this.
-    Clock(ClockError),
+    Clock(CallerError),
+    /// The caller's thread was told to stop, with this.
+    Interrupted(CallerError),
     /// The store was opened only for reading.
     ReadOnly,
     /// A defect of fencepost itself.
@@ -61,6 +63,7 @@ impl fmt::Display for Error {
             Self::Refused(refusal) => write!(out, "{} {:?}", refusal.code, refusal.subject),
             Self::Sqlite { code, detail } => write!(out, "SQLite code {code}: {detail}"),
             Self::Clock(error) => write!(out, "the clock failed: {error}"),
+            Self::Interrupted(error) => write!(out, "interrupted: {error}"),
             Self::ReadOnly => write!(out, "the store is read-only"),
             Self::Internal(text) => write!(out, "a defect: {text}"),
         }

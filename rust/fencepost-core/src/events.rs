@@ -15,13 +15,13 @@ impl Store {
     /// Append an event.
     pub fn record_event(
         &self,
-        controller: &str,
-        key: &str,
-        kind: &str,
-        payload_json: &str,
+        controller: String,
+        key: String,
+        kind: String,
+        payload_json: String,
         now: Option<i64>,
     ) -> Result<Row> {
-        self.write(|session| {
+        self.write(move |session| {
             session.execute(
                 INSERT,
                 named_params! {

@@ -14,14 +14,14 @@ impl Store {
     /// Append an event; its seq.
     pub fn record_run_event(
         &self,
-        run_id: &str,
-        workflow_ref: &str,
-        kind: &str,
-        runner_id: Option<&str>,
-        payload_json: &str,
+        run_id: String,
+        workflow_ref: String,
+        kind: String,
+        runner_id: Option<String>,
+        payload_json: String,
         now: Option<i64>,
     ) -> Result<i64> {
-        self.write(|session| {
+        self.write(move |session| {
             session.execute(
                 INSERT,
                 named_params! {
@@ -35,8 +35,8 @@ impl Store {
     }
 
     /// Say that a session has read up to `seq`; it never moves back.
-    pub fn set_watermark(&self, session_id: &str, seq: i64, now: Option<i64>) -> Result<()> {
-        self.write(|session| {
+    pub fn set_watermark(&self, session_id: String, seq: i64, now: Option<i64>) -> Result<()> {
+        self.write(move |session| {
             session.execute(
                 SET_WATERMARK,
                 named_params! {

@@ -7,10 +7,12 @@
 
 mod clock;
 mod connection;
+mod desk;
 mod effects;
 mod error;
 mod events;
 mod feed;
+mod group_commit;
 mod open;
 mod patience;
 mod queue;
@@ -25,10 +27,11 @@ mod runs;
 mod session;
 pub mod statements;
 mod time;
+mod transaction;
 mod turns;
 mod value;
 
-pub use clock::{Clock, ClockError, SystemClock};
+pub use clock::{CallerError, Clock, SystemClock};
 pub use connection::{Store, sqlite_version};
 pub use error::{Error, Refusal, Result};
 pub use open::{Options, Synchronous};

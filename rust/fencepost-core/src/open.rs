@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::clock::Clock;
 use crate::error::Result;
 use crate::patience::patiently;
 use crate::statements::{CONNECTION, named};
@@ -46,7 +47,7 @@ pub struct Options {
 }
 
 /// A connection to the existing file at an absolute path.
-pub(crate) fn open(path: &Path, options: Options) -> Result<Connection> {
+pub(crate) fn open(path: &Path, options: Options, clock: &dyn Clock) -> Result<Connection> {
     let connection = connect(path, options)?;
     // Waiting is done above SQLite, whose own handler lets old waiters lose to new ones.
     connection.busy_timeout(Duration::ZERO)?;
@@ -60,7 +61,7 @@ pub(crate) fn open(path: &Path, options: Options) -> Result<Connection> {
     };
     let read_only = options.read_only.then_some(QUERY_ONLY);
     for setting in [FOREIGN_KEYS_ON, synchronous].into_iter().chain(read_only) {
-        patiently(options.busy_timeout, || {
+        patiently(options.busy_timeout, clock, || {
             Ok(connection.execute_batch(setting)?)
         })?;
     }

@@ -50,10 +50,10 @@ impl Store {
     /// Enqueue keys, each at its time or now. A key without resource is refused in its place.
     pub fn enqueue(
         &self,
-        items: &[(String, String, Option<i64>)],
+        items: Vec<(String, String, Option<i64>)>,
         now: Option<i64>,
     ) -> Result<Vec<Enqueued>> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
             items
                 .iter()
@@ -72,17 +72,17 @@ impl Store {
     /// Claim up to as many rows as there are tokens, in claim order.
     pub fn claim_next(
         &self,
-        controllers: &[String],
-        claim_tokens: &[String],
+        controllers: Vec<String>,
+        claim_tokens: Vec<String>,
         lease_ms: i64,
         now: Option<i64>,
     ) -> Result<Vec<Row>> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
             let claim_expires_at = lease_end(now, lease_ms)?;
             let mut claims = Vec::new();
-            for claim_token in claim_tokens {
-                let Some((controller, candidate)) = first_claimable(session, controllers, now)?
+            for claim_token in &claim_tokens {
+                let Some((controller, candidate)) = first_claimable(session, &controllers, now)?
                 else {
                     break;
                 };
@@ -106,11 +106,11 @@ impl Store {
     /// Extend live claims.
     pub fn renew_claims(
         &self,
-        claims: &[Claim],
+        claims: Vec<Claim>,
         lease_ms: i64,
         now: Option<i64>,
     ) -> Result<Vec<bool>> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
             let claim_expires_at = lease_end(now, lease_ms)?;
             claims
@@ -129,8 +129,8 @@ impl Store {
     }
 
     /// End claims whose key is reconciled; a key that was enqueued meanwhile stays, due.
-    pub fn settle_claims(&self, claims: &[Claim], now: Option<i64>) -> Result<Vec<bool>> {
-        self.write(|session| {
+    pub fn settle_claims(&self, claims: Vec<Claim>, now: Option<i64>) -> Result<Vec<bool>> {
+        self.write(move |session| {
             let now = session.now(now)?;
             claims
                 .iter()
@@ -159,13 +159,13 @@ impl Store {
     /// Lift a claim and make the row due at `available_at`.
     pub fn requeue_claim(
         &self,
-        controller: &str,
-        key: &str,
-        claim_token: &str,
+        controller: String,
+        key: String,
+        claim_token: String,
         available_at: i64,
-        error: Option<&str>,
+        error: Option<String>,
     ) -> Result<bool> {
-        self.write(|session| {
+        self.write(move |session| {
             session.changes(
                 REQUEUE,
                 named_params! {

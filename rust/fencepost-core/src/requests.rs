@@ -14,43 +14,43 @@ const INSERT: &str = named(REQUESTS, "insert");
 const UPDATE: &str = named(REQUESTS, "update");
 
 /// A change of a request. An absent member keeps its value; an inner None clears it.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestChange<'a> {
+#[derive(Clone, Debug)]
+pub struct RequestChange {
     /// The new state.
-    pub state: &'a str,
+    pub state: String,
     /// The run that serves the request.
-    pub run_id: Option<Option<&'a str>>,
+    pub run_id: Option<Option<String>>,
     /// How often the request was tried.
     pub attempt: Option<i64>,
     /// What went wrong.
-    pub error: Option<Option<&'a str>>,
+    pub error: Option<Option<String>>,
 }
 
 impl Store {
     /// The record under the key, and whether it is new.
     pub fn reserve_request(
         &self,
-        resource_uid: &str,
-        request_key: &str,
-        workflow: &str,
-        input_fingerprint: &str,
-        request_id: &str,
+        resource_uid: String,
+        request_key: String,
+        workflow: String,
+        input_fingerprint: String,
+        request_id: String,
     ) -> Result<(Row, bool)> {
-        self.write(|session| {
-            resources::require_uid(session, resource_uid)?;
+        self.write(move |session| {
+            resources::require_uid(session, &resource_uid)?;
             let key = named_params! { ":resource_uid": resource_uid, ":request_key": request_key };
             if let Some(row) = session.first(GET, key)? {
                 let same = matches!(
                     row.as_slice(),
                     [_, _, _, Value::Text(its_fingerprint), Value::Text(its_workflow), ..]
-                    if its_fingerprint == input_fingerprint && its_workflow == workflow
+                    if *its_fingerprint == input_fingerprint && *its_workflow == workflow
                 );
                 if same {
                     return Ok((row, false));
                 }
                 return Err(Error::refused(
                     "workflow_conflict",
-                    [resource_uid.into(), request_key.into()],
+                    [resource_uid.as_str().into(), request_key.as_str().into()],
                 ));
             }
             session.execute(
@@ -66,21 +66,21 @@ impl Store {
     }
 
     /// Change a request.
-    pub fn update_request(&self, request_id: &str, change: RequestChange<'_>) -> Result<Row> {
-        self.write(|session| {
+    pub fn update_request(&self, request_id: String, change: RequestChange) -> Result<Row> {
+        self.write(move |session| {
             let changed = session.changes(
                 UPDATE,
                 named_params! {
                     ":request_id": request_id, ":state": change.state,
-                    ":set_run_id": change.run_id.is_some(), ":run_id": change.run_id.flatten(),
+                    ":set_run_id": change.run_id.is_some(), ":run_id": change.run_id.as_ref().and_then(Option::as_ref),
                     ":attempt": change.attempt,
-                    ":set_error": change.error.is_some(), ":error": change.error.flatten(),
+                    ":set_error": change.error.is_some(), ":error": change.error.as_ref().and_then(Option::as_ref),
                 },
             )?;
             if !changed {
                 return Err(Error::refused(
                     "workflow_request_not_found",
-                    [request_id.into()],
+                    [request_id.as_str().into()],
                 ));
             }
             session.one(GET_BY_ID, named_params! { ":request_id": request_id })

@@ -56,17 +56,17 @@ impl Store {
     /// Insert (with `uid` and `status_json`), or replace another spec; then enqueue.
     pub fn put_resource(
         &self,
-        controller: &str,
-        key: &str,
-        uid: &str,
-        spec_json: &str,
-        status_json: &str,
+        controller: String,
+        key: String,
+        uid: String,
+        spec_json: String,
+        status_json: String,
         now: Option<i64>,
     ) -> Result<Row> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
             let updated_at = iso(now);
-            match find(session, controller, key)? {
+            match find(session, &controller, &key)? {
                 None => {
                     session.execute(
                         INSERT,
@@ -77,7 +77,7 @@ impl Store {
                         },
                     )?;
                 }
-                Some(existing) if existing.spec().as_text() == Some(spec_json) => {
+                Some(existing) if existing.spec().as_text() == Some(spec_json.as_str()) => {
                     return Ok(existing.row);
                 }
                 Some(_) => {
@@ -90,8 +90,8 @@ impl Store {
                     )?;
                 }
             }
-            queue::enqueue_row(session, controller, key, now)?;
-            get(session, controller, key)
+            queue::enqueue_row(session, &controller, &key, now)?;
+            get(session, &controller, &key)
         })
     }
 
@@ -99,19 +99,20 @@ impl Store {
     /// write nothing.
     pub fn update_status(
         &self,
-        controller: &str,
-        key: &str,
+        controller: String,
+        key: String,
         expected_version: i64,
-        status_json: &str,
-        finalizers_json: Option<&str>,
+        status_json: String,
+        finalizers_json: Option<String>,
         now: Option<i64>,
     ) -> Result<Row> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
-            let current = expect(session, controller, key, expected_version)?;
-            let finalizers =
-                finalizers_json.map_or_else(|| current.finalizers().clone(), Value::from);
-            if current.status().as_text() == Some(status_json)
+            let current = expect(session, &controller, &key, expected_version)?;
+            let finalizers = finalizers_json
+                .as_deref()
+                .map_or_else(|| current.finalizers().clone(), Value::from);
+            if current.status().as_text() == Some(status_json.as_str())
                 && *current.finalizers() == finalizers
             {
                 return Ok(current.row);
@@ -123,38 +124,43 @@ impl Store {
                     ":finalizers_json": finalizers, ":updated_at": iso(now),
                 },
             )?;
-            get(session, controller, key)
+            get(session, &controller, &key)
         })
     }
 
     /// Set the deletion timestamp once; enqueue every time.
-    pub fn request_deletion(&self, controller: &str, key: &str, now: Option<i64>) -> Result<Row> {
-        self.write(|session| {
+    pub fn request_deletion(
+        &self,
+        controller: String,
+        key: String,
+        now: Option<i64>,
+    ) -> Result<Row> {
+        self.write(move |session| {
             let now = session.now(now)?;
-            if !exists(session, controller, key)? {
-                return Err(not_found(controller, key));
+            if !exists(session, &controller, &key)? {
+                return Err(not_found(&controller, &key));
             }
             session.execute(
                 SET_DELETION,
                 named_params! { ":controller": controller, ":key": key, ":updated_at": iso(now) },
             )?;
-            queue::enqueue_row(session, controller, key, now)?;
-            get(session, controller, key)
+            queue::enqueue_row(session, &controller, &key, now)?;
+            get(session, &controller, &key)
         })
     }
 
     /// Compare-and-swap of the finalizers, always a new version.
     pub fn update_finalizers(
         &self,
-        controller: &str,
-        key: &str,
+        controller: String,
+        key: String,
         expected_version: i64,
-        finalizers_json: &str,
+        finalizers_json: String,
         now: Option<i64>,
     ) -> Result<Row> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
-            expect(session, controller, key, expected_version)?;
+            expect(session, &controller, &key, expected_version)?;
             session.execute(
                 SET_FINALIZERS,
                 named_params! {
@@ -162,19 +168,19 @@ impl Store {
                     ":finalizers_json": finalizers_json, ":updated_at": iso(now),
                 },
             )?;
-            get(session, controller, key)
+            get(session, &controller, &key)
         })
     }
 
     /// Delete a resource whose deletion was requested and that has no finalizers left.
     pub fn delete_resource(
         &self,
-        controller: &str,
-        key: &str,
+        controller: String,
+        key: String,
         expected_version: i64,
     ) -> Result<bool> {
-        self.write(|session| {
-            let Some(current) = find(session, controller, key)? else {
+        self.write(move |session| {
+            let Some(current) = find(session, &controller, &key)? else {
                 return Ok(false);
             };
             if *current.deletion_timestamp() == Value::Null
@@ -182,10 +188,10 @@ impl Store {
             {
                 return Err(Error::refused(
                     "not_ready_for_deletion",
-                    [controller.into(), key.into()],
+                    [controller.as_str().into(), key.as_str().into()],
                 ));
             }
-            check_version(&current, controller, key, expected_version)?;
+            check_version(&current, &controller, &key, expected_version)?;
             session.changes(
                 DELETE,
                 named_params! { ":controller": controller, ":key": key },

@@ -64,17 +64,18 @@ pub enum Source {
 }
 
 /// The claim that a source repair wants.
-pub struct SourceClaim<'a> {
+#[derive(Clone, Debug)]
+pub struct SourceClaim {
     /// The run's id.
-    pub run_id: &'a str,
+    pub run_id: String,
     /// The workflow's name.
-    pub workflow_name: &'a str,
+    pub workflow_name: String,
     /// The source that the run shall have.
-    pub workflow_source_ref: &'a str,
+    pub workflow_source_ref: String,
     /// Who claims the run.
-    pub runner_id: &'a str,
+    pub runner_id: String,
     /// The token of the claim.
-    pub claim_token: &'a str,
+    pub claim_token: String,
     /// How long the claim lasts.
     pub lease_ms: i64,
 }
@@ -83,10 +84,10 @@ impl Store {
     /// Insert runs, each claimed by its runner. A run is refused in its place.
     pub fn enqueue_runs(
         &self,
-        runs: &[NewRun],
+        runs: Vec<NewRun>,
         now: Option<i64>,
     ) -> Result<Vec<std::result::Result<Row, Refusal>>> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
             let created_at = iso(now);
             runs.iter()
@@ -102,25 +103,25 @@ impl Store {
     /// Claim up to as many runs as there are tokens, in claim order.
     pub fn claim_runs(
         &self,
-        runner_id: &str,
-        claim_tokens: &[String],
+        runner_id: String,
+        claim_tokens: Vec<String>,
         lease_ms: i64,
-        exclude_run_ids: &[String],
+        exclude_run_ids: Vec<String>,
         now: Option<i64>,
     ) -> Result<Vec<Row>> {
-        let excluded: HashSet<&str> = exclude_run_ids.iter().map(String::as_str).collect();
-        self.write(|session| {
+        let excluded: HashSet<String> = exclude_run_ids.into_iter().collect();
+        self.write(move |session| {
             let now = session.now(now)?;
             let claim_expires_at = lease_end(now, lease_ms)?;
             let updated_at = iso(now);
             let search = Search {
                 session,
-                runner_id,
+                runner_id: &runner_id,
                 now,
                 excluded: &excluded,
             };
             let mut claims = Vec::new();
-            for claim_token in claim_tokens {
+            for claim_token in &claim_tokens {
                 let Some(run_id) = search.first_claimable()? else {
                     break;
                 };
@@ -141,11 +142,11 @@ impl Store {
     /// Extend live claims.
     pub fn renew_runs(
         &self,
-        claims: &[RunClaim],
+        claims: Vec<RunClaim>,
         lease_ms: i64,
         now: Option<i64>,
     ) -> Result<Vec<bool>> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
             let claim_expires_at = lease_end(now, lease_ms)?;
             claims
@@ -179,8 +180,8 @@ impl Store {
     }
 
     /// Give a run back, for anybody to claim.
-    pub fn park_run(&self, run_id: &str, claim_token: &str, now: Option<i64>) -> Result<bool> {
-        self.write(|session| {
+    pub fn park_run(&self, run_id: String, claim_token: String, now: Option<i64>) -> Result<bool> {
+        self.write(move |session| {
             session.changes(
                 PARK,
                 named_params! {
@@ -192,8 +193,8 @@ impl Store {
     }
 
     /// Finish runs.
-    pub fn complete_runs(&self, claims: &[RunClaim], now: Option<i64>) -> Result<Vec<bool>> {
-        self.write(|session| {
+    pub fn complete_runs(&self, claims: Vec<RunClaim>, now: Option<i64>) -> Result<Vec<bool>> {
+        self.write(move |session| {
             let updated_at = iso(session.now(now)?);
             claims
                 .iter()
@@ -211,8 +212,8 @@ impl Store {
     }
 
     /// Delete a claimed run; its parent may be continued anew.
-    pub fn delete_run(&self, run_id: &str, claim_token: &str) -> Result<bool> {
-        self.write(|session| {
+    pub fn delete_run(&self, run_id: String, claim_token: String) -> Result<bool> {
+        self.write(move |session| {
             session.changes(
                 DELETE,
                 named_params! { ":run_id": run_id, ":claim_token": claim_token },
@@ -222,12 +223,8 @@ impl Store {
 
     /// Give a claimable run the wanted source and claim it, unless it is parked with that
     /// source. None where the run can't be repaired.
-    pub fn repair_source(
-        &self,
-        claim: &SourceClaim<'_>,
-        now: Option<i64>,
-    ) -> Result<Option<Source>> {
-        self.write(|session| {
+    pub fn repair_source(&self, claim: SourceClaim, now: Option<i64>) -> Result<Option<Source>> {
+        self.write(move |session| {
             let now = session.now(now)?;
             let claim_expires_at = lease_end(now, claim.lease_ms)?;
             let unchanged = session.exists(
@@ -255,11 +252,11 @@ impl Store {
     /// Claim a run that has the old source or the new one, and give it the new one.
     pub fn claim_legacy_source(
         &self,
-        claim: &SourceClaim<'_>,
-        old_workflow_path: &str,
+        claim: SourceClaim,
+        old_workflow_path: String,
         now: Option<i64>,
     ) -> Result<bool> {
-        self.write(|session| {
+        self.write(move |session| {
             let now = session.now(now)?;
             session.changes(
                 CLAIM_LEGACY_SOURCE,

@@ -27,7 +27,7 @@ impl Session<'_> {
         if let Some(now) = given {
             return Ok(now);
         }
-        let now = self.clock.now_ms().map_err(Error::Clock)?;
+        let now = self.clock.now_ms()?;
         if (MIN_TIME_MS..=MAX_TIME_MS).contains(&now) {
             Ok(now)
         } else {

@@ -39,10 +39,15 @@ impl Turns {
 
     /// Take the lock when it is this process's turn; false past the busy timeout.
     ///
-    /// `try_lock` takes SQLite's lock if it is free, and says whether it did.
-    pub(crate) fn take(&self, try_lock: impl Fn() -> Result<bool>) -> Result<bool> {
+    /// `try_lock` takes SQLite's lock if it is free, and says whether it did. The timeout
+    /// counts from `since`, if not from now.
+    pub(crate) fn take(
+        &self,
+        since: Option<Instant>,
+        try_lock: impl Fn() -> Result<bool>,
+    ) -> Result<bool> {
         let now = Instant::now();
-        let deadline = now + self.timeout;
+        let deadline = since.unwrap_or(now) + self.timeout;
         if self.is_over(now) {
             let waiting = names(&self.folder);
             if !waiting.is_empty() {

@@ -13,13 +13,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencepost_core::{Clock, Error, Options, Row, Store, Synchronous, SystemClock, Value};
+use fencepost_core::{Error, Options, Row, Store, Synchronous, Value};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 
-use crate::clock::{Callable, PythonClock};
+use crate::caller::{Caller, Questions};
 use crate::convert::{Parameter, PyRow, rows};
 use crate::errors;
 
@@ -28,7 +28,7 @@ use crate::errors;
 pub(crate) struct Engine {
     store: Store,
     path: Py<PyString>,
-    clock: Option<Arc<Callable>>,
+    caller: Arc<Caller>,
 }
 
 impl Engine {
@@ -38,7 +38,7 @@ impl Engine {
         py: Python<'_>,
         operation: impl FnOnce(&Store) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        if self.clock.as_ref().is_some_and(|clock| clock.is_calling()) {
+        if self.caller.is_calling() {
             return Err(errors::reentrant(py));
         }
         py.detach(|| operation(&self.store))
@@ -83,22 +83,20 @@ impl Engine {
         // The bytes that the file system knows, which need not be UTF-8.
         let file: PathBuf = path.extract()?;
         let path = path.unbind();
-        let clock = clock.map(|function| Arc::new(Callable::new(function)));
-        let source: Box<dyn Clock> = match &clock {
-            None => Box::new(SystemClock),
-            Some(callable) => Box::new(PythonClock(Arc::clone(callable))),
-        };
+        let caller = Arc::new(Caller { clock });
+        let questions = Box::new(Questions(Arc::clone(&caller)));
         let store = py
-            .detach(|| Store::open(&file, options, source))
+            .detach(|| Store::open(&file, options, questions))
             .map_err(|error| errors::exception(py, error, &path))?;
-        Ok(Self { store, path, clock })
+        Ok(Self {
+            store,
+            path,
+            caller,
+        })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match &self.clock {
-            None => Ok(()),
-            Some(callable) => visit.call(&callable.function),
-        }
+        visit.call(&self.caller.clock)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

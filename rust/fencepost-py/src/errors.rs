@@ -16,8 +16,8 @@ pub(crate) fn exception(py: Python<'_>, error: Error, path: &Py<PyString>) -> Py
         Error::ReadOnly => call_refusal(py, ("read_only", path)),
         Error::Internal(text) => call_refusal(py, ("internal", text)),
         Error::Sqlite { code, detail } => sqlite_failure(py, code, path, &detail),
-        // What a Python clock raised is raised again as it was.
-        Error::Clock(error) => match error.downcast::<PyErr>() {
+        // What Python code raised is raised again as it was.
+        Error::Clock(error) | Error::Interrupted(error) => match error.downcast::<PyErr>() {
             Ok(error) => return *error,
             Err(error) => call_refusal(py, ("internal", error.to_string())),
         },

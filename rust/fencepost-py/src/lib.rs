@@ -1,7 +1,7 @@
 //! The extension module `fencepost._native`: the core crate's operations as the engine
 //! protocol of `fencepost/engine/protocol.py`, and nothing more.
 
-mod clock;
+mod caller;
 mod convert;
 mod engine;
 mod errors;

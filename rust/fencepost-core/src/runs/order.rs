@@ -23,7 +23,7 @@ pub(super) struct Search<'a> {
     pub(super) session: &'a Session<'a>,
     pub(super) runner_id: &'a str,
     pub(super) now: i64,
-    pub(super) excluded: &'a HashSet<&'a str>,
+    pub(super) excluded: &'a HashSet<String>,
 }
 
 /// A run that may be claimed, in claim order.

@@ -72,13 +72,13 @@ fn a_foreign_database_is_left_alone() {
 #[test]
 fn read_only_writes_nothing() {
     let fixture = Fixture::new();
-    fixture.set_watermark("s", 7, Some(NOW)).unwrap();
+    fixture.set_watermark("s".into(), 7, Some(NOW)).unwrap();
     let options = Options {
         read_only: true,
         ..OPTIONS
     };
     let reader = Store::open(&fixture.path, options, Box::new(SystemClock)).unwrap();
-    let refused = reader.set_watermark("s", 8, Some(NOW));
+    let refused = reader.set_watermark("s".into(), 8, Some(NOW));
     assert!(matches!(refused, Err(Error::ReadOnly)), "{refused:?}");
     let params = [("session_id".to_owned(), Value::from("s"))];
     assert_eq!(
@@ -90,7 +90,7 @@ fn read_only_writes_nothing() {
 #[test]
 fn an_immutable_file_may_have_any_name() {
     let fixture = Fixture::new();
-    fixture.set_watermark("s", 7, Some(NOW)).unwrap();
+    fixture.set_watermark("s".into(), 7, Some(NOW)).unwrap();
     fixture.close().unwrap();
     let path = fixture.folder.path().join("50%3f of?it#.sqlite");
     std::fs::rename(&fixture.path, &path).unwrap();
@@ -113,20 +113,23 @@ fn closing_twice_is_fine_and_using_after_is_not() {
     fixture.close().unwrap();
     fixture.close().unwrap();
     assert_eq!(refused(fixture.verify_run("r", "t", None)).0, "closed");
-    assert_eq!(refused(fixture.park_run("r", "t", None)).0, "closed");
+    assert_eq!(
+        refused(fixture.park_run("r".into(), "t".into(), None)).0,
+        "closed"
+    );
 }
 
 #[test]
 fn the_clock_fails_inside_a_transaction_that_is_rolled_back() {
     let time = Arc::new(AtomicI64::new(BROKEN));
     let fixture = Fixture::with_clock(Box::new(TestClock(Arc::clone(&time))));
-    let outcome = fixture.set_watermark("s", 1, None);
+    let outcome = fixture.set_watermark("s".into(), 1, None);
     assert!(matches!(outcome, Err(Error::Clock(_))));
 
     for out_of_range in [253_402_300_800_000, -62_135_596_800_001] {
         time.store(out_of_range, Ordering::Relaxed);
         assert_eq!(
-            refused(fixture.set_watermark("s", 1, None)),
+            refused(fixture.set_watermark("s".into(), 1, None)),
             ("clock_out_of_range", vec![Value::Integer(out_of_range)])
         );
     }
@@ -134,7 +137,7 @@ fn the_clock_fails_inside_a_transaction_that_is_rolled_back() {
     // The lock is free again, here and for others.
     fixture.behind_its_back("BEGIN IMMEDIATE; COMMIT");
     time.store(NOW, Ordering::Relaxed);
-    fixture.set_watermark("s", 2, None).unwrap();
+    fixture.set_watermark("s".into(), 2, None).unwrap();
     let params = [("session_id", Value::from("s"))];
     assert_eq!(
         fixture.rows("feed.watermark", &params),
@@ -146,20 +149,48 @@ fn the_clock_fails_inside_a_transaction_that_is_rolled_back() {
 fn a_statement_that_fails_leaves_nothing_behind() {
     let fixture = Fixture::new();
     let row = fixture
-        .put_resource("c", "k", "uid", "{}", "{}", Some(NOW))
+        .put_resource(
+            "c".into(),
+            "k".into(),
+            "uid".into(),
+            "{}".into(),
+            "{}".into(),
+            Some(NOW),
+        )
         .unwrap();
     assert_eq!(row.len(), 9);
     fixture
-        .reserve_effect("e", "uid", 1, "kind", "print", Some(NOW))
+        .reserve_effect(
+            "e".into(),
+            "uid".into(),
+            1,
+            "kind".into(),
+            "print".into(),
+            Some(NOW),
+        )
         .unwrap();
-    let outcome = fixture.update_effect("uid", "e", "nonsense", None, None, Some(NOW));
+    let outcome = fixture.update_effect(
+        "uid".into(),
+        "e".into(),
+        "nonsense".into(),
+        None,
+        None,
+        Some(NOW),
+    );
     assert!(
         matches!(outcome, Err(Error::Sqlite { code: 275, .. })),
         "{outcome:?}"
     );
     fixture.behind_its_back("BEGIN IMMEDIATE; COMMIT");
     fixture
-        .update_effect("uid", "e", "applied", None, None, Some(NOW))
+        .update_effect(
+            "uid".into(),
+            "e".into(),
+            "applied".into(),
+            None,
+            None,
+            Some(NOW),
+        )
         .unwrap();
 }
 
@@ -173,13 +204,13 @@ fn a_writer_waits_no_longer_than_its_timeout() {
     let hasty = Store::open(&fixture.path, options, Box::new(SystemClock)).unwrap();
     let other = Connection::open(&fixture.path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let outcome = hasty.set_watermark("s", 1, Some(NOW));
+    let outcome = hasty.set_watermark("s".into(), 1, Some(NOW));
     assert!(
         matches!(outcome, Err(Error::Sqlite { code: 5, .. })),
         "{outcome:?}"
     );
     other.execute_batch("COMMIT").unwrap();
-    hasty.set_watermark("s", 1, Some(NOW)).unwrap();
+    hasty.set_watermark("s".into(), 1, Some(NOW)).unwrap();
 }
 
 #[test]
@@ -209,7 +240,14 @@ fn threads_share_one_store() {
             scope.spawn(move || {
                 for _ in 0..50 {
                     store
-                        .record_run_event(&format!("r{thread}"), "w", "tick", None, "{}", None)
+                        .record_run_event(
+                            format!("r{thread}"),
+                            "w".into(),
+                            "tick".into(),
+                            None,
+                            "{}".into(),
+                            None,
+                        )
                         .unwrap();
                 }
             });

@@ -3,15 +3,29 @@ use super::*;
 #[test]
 fn a_key_stands_for_one_effect() {
     let fixture = Fixture::new();
-    let reserve = |generation, kind, print| {
-        fixture.reserve_effect("e", "uid", generation, kind, print, Some(NOW))
+    let reserve = |generation, kind: &str, print: &str| {
+        fixture.reserve_effect(
+            "e".into(),
+            "uid".into(),
+            generation,
+            kind.into(),
+            print.into(),
+            Some(NOW),
+        )
     };
     assert_eq!(
         refused(reserve(1, "kind", "p")),
         ("unknown_resource", text(&["uid"]))
     );
     fixture
-        .put_resource("c", "k", "uid", "{}", "{}", Some(NOW))
+        .put_resource(
+            "c".into(),
+            "k".into(),
+            "uid".into(),
+            "{}".into(),
+            "{}".into(),
+            Some(NOW),
+        )
         .unwrap();
     let (row, created) = reserve(1, "kind", "p").unwrap();
     assert!(created);
@@ -28,18 +42,39 @@ fn a_key_stands_for_one_effect() {
 #[test]
 fn a_final_state_stays() {
     let fixture = Fixture::new();
-    let update = |state, reference, error| {
-        fixture.update_effect("uid", "e", state, reference, error, Some(NOW))
+    let update = |state: &str, reference: Option<&str>, error: Option<&str>| {
+        fixture.update_effect(
+            "uid".into(),
+            "e".into(),
+            state.into(),
+            reference.map(Into::into),
+            error.map(Into::into),
+            Some(NOW),
+        )
     };
     assert_eq!(
         refused(update("applied", None, None)),
         ("effect_not_found", text(&["uid", "e"]))
     );
     fixture
-        .put_resource("c", "k", "uid", "{}", "{}", Some(NOW))
+        .put_resource(
+            "c".into(),
+            "k".into(),
+            "uid".into(),
+            "{}".into(),
+            "{}".into(),
+            Some(NOW),
+        )
         .unwrap();
     fixture
-        .reserve_effect("e", "uid", 1, "kind", "p", Some(NOW))
+        .reserve_effect(
+            "e".into(),
+            "uid".into(),
+            1,
+            "kind".into(),
+            "p".into(),
+            Some(NOW),
+        )
         .unwrap();
     let row = update("indeterminate", Some("ref"), Some("why")).unwrap();
     assert_eq!(

@@ -22,9 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use fencepost_core::{
-    Clock, ClockError, Error, Options, Row, Store, Synchronous, SystemClock, Value,
-};
+use fencepost_core::{Clock, Error, Options, Row, Store, Synchronous, SystemClock, Value};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -107,9 +105,9 @@ struct TestClock(Arc<AtomicI64>);
 const BROKEN: i64 = i64::MIN;
 
 impl Clock for TestClock {
-    fn now_ms(&self) -> Result<i64, ClockError> {
+    fn now_ms(&self) -> Result<i64, Error> {
         match self.0.load(Ordering::Relaxed) {
-            BROKEN => Err("the clock is broken".into()),
+            BROKEN => Err(Error::Clock("the clock is broken".into())),
             now => Ok(now),
         }
     }

@@ -7,12 +7,19 @@ type Claim = (String, String, String);
 impl Fixture {
     fn put(&self, controller: &str, key: &str, now: i64) {
         let uid = format!("{controller}/{key}");
-        self.put_resource(controller, key, &uid, "{}", "{}", Some(now))
-            .unwrap();
+        self.put_resource(
+            controller.into(),
+            key.into(),
+            uid,
+            "{}".into(),
+            "{}".into(),
+            Some(now),
+        )
+        .unwrap();
     }
 
     fn claim(&self, controllers: &[&str], tokens: &[&str], now: i64) -> Vec<Claim> {
-        self.claim_next(&owned(controllers), &owned(tokens), 1000, Some(now))
+        self.claim_next(owned(controllers), owned(tokens), 1000, Some(now))
             .unwrap()
             .iter()
             .map(|row| {
@@ -61,7 +68,7 @@ fn expired_claims_come_back_however_many_there_are() {
         }
         let tokens: Vec<String> = (0..count).map(|at| format!("t{at}")).collect();
         let claimed = fixture
-            .claim_next(&owned(&["a"]), &tokens, 1000, Some(NOW))
+            .claim_next(owned(&["a"]), tokens.clone(), 1000, Some(NOW))
             .unwrap();
         assert_eq!(claimed.len(), tokens.len());
         assert_eq!(fixture.claim(&["a"], &["x"], NOW + 999), []);
@@ -94,19 +101,25 @@ fn an_event_during_a_claim_is_not_lost() {
     let fixture = Fixture::new();
     fixture.put("a", "k", NOW);
     let claims = fixture.claim(&["a"], &["t"], NOW);
-    let again = [("a".to_owned(), "k".to_owned(), None)];
-    assert_eq!(fixture.enqueue(&again, Some(NOW + 1)).unwrap(), [Ok(())]);
+    let again = vec![("a".to_owned(), "k".to_owned(), None)];
+    assert_eq!(fixture.enqueue(again, Some(NOW + 1)).unwrap(), [Ok(())]);
     assert_eq!(
-        fixture.settle_claims(&claims, Some(NOW + 2)).unwrap(),
+        fixture
+            .settle_claims(claims.clone(), Some(NOW + 2))
+            .unwrap(),
         [true]
     );
     assert_eq!(
-        fixture.settle_claims(&claims, Some(NOW + 2)).unwrap(),
+        fixture
+            .settle_claims(claims.clone(), Some(NOW + 2))
+            .unwrap(),
         [false]
     );
     let claims = fixture.claim(&["a"], &["u"], NOW + 2);
     assert_eq!(
-        fixture.settle_claims(&claims, Some(NOW + 2)).unwrap(),
+        fixture
+            .settle_claims(claims.clone(), Some(NOW + 2))
+            .unwrap(),
         [true]
     );
     assert!(fixture.rows("dump.queue", &[]).is_empty());
@@ -118,7 +131,7 @@ fn a_key_without_resource_is_refused_in_its_place() {
     fixture.put("a", "k", NOW);
     let item = |key: &str| ("a".to_owned(), key.to_owned(), Some(NOW - 7));
     let results = fixture
-        .enqueue(&[item("nothing"), item("k")], Some(NOW))
+        .enqueue(vec![item("nothing"), item("k")], Some(NOW))
         .unwrap();
     let refusal = Refusal::new("resource_not_found", text(&["a", "nothing"]));
     assert_eq!(results, [Err(refusal), Ok(())]);
@@ -132,19 +145,33 @@ fn renewing_and_requeueing_take_the_token() {
     fixture.put("a", "k", NOW);
     let claims = fixture.claim(&["a"], &["t"], NOW);
     let stranger = named("a", "k", "other");
-    let both = [claims[0].clone(), stranger];
+    let both = vec![claims[0].clone(), stranger];
     assert_eq!(
-        fixture.renew_claims(&both, 10, Some(NOW + 999)).unwrap(),
+        fixture
+            .renew_claims(both.clone(), 10, Some(NOW + 999))
+            .unwrap(),
         [true, false]
     );
     assert_eq!(
-        fixture.renew_claims(&both, 10, Some(NOW + 1009)).unwrap(),
+        fixture
+            .renew_claims(both.clone(), 10, Some(NOW + 1009))
+            .unwrap(),
         [false, false]
     );
-    assert!(!fixture.requeue_claim("a", "k", "other", NOW, None).unwrap());
+    assert!(
+        !fixture
+            .requeue_claim("a".into(), "k".into(), "other".into(), NOW, None)
+            .unwrap()
+    );
     assert!(
         fixture
-            .requeue_claim("a", "k", "t", NOW + 50, Some("why"))
+            .requeue_claim(
+                "a".into(),
+                "k".into(),
+                "t".into(),
+                NOW + 50,
+                Some("why".into())
+            )
             .unwrap()
     );
     let rows = fixture.rows("dump.queue", &[]);

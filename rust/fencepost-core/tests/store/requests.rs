@@ -2,23 +2,40 @@ use super::*;
 
 use fencepost_core::RequestChange;
 
-const KEPT: RequestChange<'_> = RequestChange {
-    state: "running",
-    run_id: None,
-    attempt: None,
-    error: None,
-};
+fn kept() -> RequestChange {
+    RequestChange {
+        state: "running".into(),
+        run_id: None,
+        attempt: None,
+        error: None,
+    }
+}
 
 #[test]
 fn a_key_stands_for_one_request() {
     let fixture = Fixture::new();
-    let reserve = |workflow, print, id| fixture.reserve_request("uid", "q", workflow, print, id);
+    let reserve = |workflow: &str, print: &str, id: &str| {
+        fixture.reserve_request(
+            "uid".into(),
+            "q".into(),
+            workflow.into(),
+            print.into(),
+            id.into(),
+        )
+    };
     assert_eq!(
         refused(reserve("w", "p", "1")),
         ("unknown_resource", text(&["uid"]))
     );
     fixture
-        .put_resource("c", "k", "uid", "{}", "{}", Some(NOW))
+        .put_resource(
+            "c".into(),
+            "k".into(),
+            "uid".into(),
+            "{}".into(),
+            "{}".into(),
+            Some(NOW),
+        )
         .unwrap();
     let (row, created) = reserve("w", "p", "1").unwrap();
     assert!(created);
@@ -32,18 +49,27 @@ fn a_key_stands_for_one_request() {
 fn an_absent_member_keeps_its_value() {
     let fixture = Fixture::new();
     assert_eq!(
-        refused(fixture.update_request("1", KEPT)),
+        refused(fixture.update_request("1".into(), kept())),
         ("workflow_request_not_found", text(&["1"]))
     );
     fixture
-        .put_resource("c", "k", "uid", "{}", "{}", Some(NOW))
+        .put_resource(
+            "c".into(),
+            "k".into(),
+            "uid".into(),
+            "{}".into(),
+            "{}".into(),
+            Some(NOW),
+        )
         .unwrap();
-    fixture.reserve_request("uid", "q", "w", "p", "1").unwrap();
+    fixture
+        .reserve_request("uid".into(), "q".into(), "w".into(), "p".into(), "1".into())
+        .unwrap();
     let change = RequestChange {
-        run_id: Some(Some("r")),
+        run_id: Some(Some("r".into())),
         attempt: Some(3),
-        error: Some(Some("why")),
-        ..KEPT
+        error: Some(Some("why".into())),
+        ..kept()
     };
     let tail = |row: Row| row[5..].to_vec();
     let full = vec![
@@ -52,12 +78,18 @@ fn an_absent_member_keeps_its_value() {
         Value::Integer(3),
         "why".into(),
     ];
-    assert_eq!(tail(fixture.update_request("1", change).unwrap()), full);
-    assert_eq!(tail(fixture.update_request("1", KEPT).unwrap()), full);
+    assert_eq!(
+        tail(fixture.update_request("1".into(), change).unwrap()),
+        full
+    );
+    assert_eq!(
+        tail(fixture.update_request("1".into(), kept()).unwrap()),
+        full
+    );
     let clear = RequestChange {
         run_id: Some(None),
         error: Some(None),
-        ..KEPT
+        ..kept()
     };
     let cleared = vec![
         Value::Null,
@@ -65,5 +97,8 @@ fn an_absent_member_keeps_its_value() {
         Value::Integer(3),
         Value::Null,
     ];
-    assert_eq!(tail(fixture.update_request("1", clear).unwrap()), cleared);
+    assert_eq!(
+        tail(fixture.update_request("1".into(), clear).unwrap()),
+        cleared
+    );
 }

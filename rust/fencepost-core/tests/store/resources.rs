@@ -2,8 +2,15 @@ use super::*;
 
 impl Fixture {
     fn spec(&self, spec: &str, now: i64) -> Row {
-        self.put_resource("c", "k", "uid", spec, "{}", Some(now))
-            .unwrap()
+        self.put_resource(
+            "c".into(),
+            "k".into(),
+            "uid".into(),
+            spec.into(),
+            "{}".into(),
+            Some(now),
+        )
+        .unwrap()
     }
 }
 
@@ -19,7 +26,14 @@ fn another_spec_is_a_new_version_and_the_same_is_none() {
     assert_eq!(versions(&fixture.spec("1", NOW)), (1.into(), 1.into()));
     assert_eq!(queue_version(&fixture), Value::Integer(1));
     let row = fixture
-        .put_resource("c", "k", "another uid", "2", "another status", Some(NOW))
+        .put_resource(
+            "c".into(),
+            "k".into(),
+            "another uid".into(),
+            "2".into(),
+            "another status".into(),
+            Some(NOW),
+        )
         .unwrap();
     assert_eq!(versions(&row), (2.into(), 2.into()));
     assert_eq!(
@@ -32,8 +46,15 @@ fn another_spec_is_a_new_version_and_the_same_is_none() {
 #[test]
 fn a_status_is_swapped_only_in_the_expected_version() {
     let fixture = Fixture::new();
-    let update = |version, status: &str, finalizers| {
-        fixture.update_status("c", "k", version, status, finalizers, Some(NOW))
+    let update = |version, status: &str, finalizers: Option<&str>| {
+        fixture.update_status(
+            "c".into(),
+            "k".into(),
+            version,
+            status.into(),
+            finalizers.map(Into::into),
+            Some(NOW),
+        )
     };
     assert_eq!(
         refused(update(1, "s", None)),
@@ -58,26 +79,30 @@ fn a_status_is_swapped_only_in_the_expected_version() {
 #[test]
 fn a_resource_goes_when_it_may() {
     let fixture = Fixture::new();
-    assert!(!fixture.delete_resource("c", "k", 1).unwrap());
+    assert!(!fixture.delete_resource("c".into(), "k".into(), 1).unwrap());
     assert_eq!(
-        refused(fixture.request_deletion("c", "k", Some(NOW))).0,
+        refused(fixture.request_deletion("c".into(), "k".into(), Some(NOW))).0,
         "resource_not_found"
     );
     fixture.spec("1", NOW);
-    let delete = |version| fixture.delete_resource("c", "k", version);
+    let delete = |version| fixture.delete_resource("c".into(), "k".into(), version);
     assert_eq!(refused(delete(9)).0, "not_ready_for_deletion");
-    let first = fixture.request_deletion("c", "k", Some(NOW)).unwrap();
+    let first = fixture
+        .request_deletion("c".into(), "k".into(), Some(NOW))
+        .unwrap();
     assert_eq!(
-        fixture.request_deletion("c", "k", Some(NOW + 1)).unwrap(),
+        fixture
+            .request_deletion("c".into(), "k".into(), Some(NOW + 1))
+            .unwrap(),
         first
     );
     assert_eq!(queue_version(&fixture), Value::Integer(3));
     fixture
-        .update_finalizers("c", "k", 2, "[\"f\"]", Some(NOW))
+        .update_finalizers("c".into(), "k".into(), 2, "[\"f\"]".into(), Some(NOW))
         .unwrap();
     assert_eq!(refused(delete(3)).0, "not_ready_for_deletion");
     fixture
-        .update_finalizers("c", "k", 3, "[]", Some(NOW))
+        .update_finalizers("c".into(), "k".into(), 3, "[]".into(), Some(NOW))
         .unwrap();
     assert_eq!(refused(delete(3)).0, "resource_conflict");
     assert!(delete(4).unwrap());

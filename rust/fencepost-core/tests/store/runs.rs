@@ -22,21 +22,26 @@ fn claim(run_id: &str) -> (String, String) {
 
 impl Fixture {
     fn add(&self, run_id: &str, now: i64) {
-        let added = self.enqueue_runs(&[run(run_id, 1000)], Some(now)).unwrap();
+        let added = self
+            .enqueue_runs(vec![run(run_id, 1000)], Some(now))
+            .unwrap();
         assert!(added[0].is_ok(), "{added:?}");
     }
 
     fn add_parked(&self, run_id: &str, now: i64) {
         self.add(run_id, now);
-        assert!(self.park_run(run_id, "token", Some(now)).unwrap());
+        assert!(
+            self.park_run(run_id.into(), "token".into(), Some(now))
+                .unwrap()
+        );
     }
 
     fn claim_ids(&self, runner_id: &str, excluded: &[&str], now: i64) -> Vec<String> {
         self.claim_runs(
-            runner_id,
-            &owned(&["x", "y"]),
+            runner_id.into(),
+            owned(&["x", "y"]),
             1000,
-            &owned(excluded),
+            owned(excluded),
             Some(now),
         )
         .unwrap()
@@ -57,14 +62,14 @@ fn a_batch_refuses_in_place_and_keeps_the_rest() {
         run_id: "c".into(),
         ..continuation.clone()
     };
-    let runs = [
+    let runs = vec![
         run("a", 1000),
         run("a", 1000),
         continuation,
         second,
         run("d", i64::MAX),
     ];
-    let results = fixture.enqueue_runs(&runs, Some(NOW)).unwrap();
+    let results = fixture.enqueue_runs(runs, Some(NOW)).unwrap();
     assert!(results[0].is_ok() && results[2].is_ok());
     assert_eq!(results[1], Err(Refusal::new("run_exists", text(&["a"]))));
     assert_eq!(
@@ -106,7 +111,7 @@ fn affinity_goes_first_among_expired_claims_too() {
             affinity_runner_id: Some("B".into()),
             ..run("affine", 1000)
         };
-        assert!(fixture.enqueue_runs(&[affine], Some(NOW + 1)).unwrap()[0].is_ok());
+        assert!(fixture.enqueue_runs(vec![affine], Some(NOW + 1)).unwrap()[0].is_ok());
         for at in 0..count {
             fixture.add(&format!("run-{at}"), NOW + 2);
         }
@@ -126,7 +131,7 @@ fn expired_claims_are_claimed_in_their_order_however_many_there_are() {
         // The first expires last: age decides, not the expiry.
         assert_eq!(
             fixture
-                .renew_runs(&[claim("run-0")], 1500, Some(NOW + 1))
+                .renew_runs(vec![claim("run-0")], 1500, Some(NOW + 1))
                 .unwrap(),
             [true]
         );
@@ -143,22 +148,22 @@ fn a_claim_is_live_until_its_expiry_and_renewed_only_while_it_is() {
     assert!(fixture.verify_run("r", "token", Some(NOW + 999)).unwrap());
     assert!(!fixture.verify_run("r", "token", Some(NOW + 1000)).unwrap());
     assert!(!fixture.verify_run("r", "other", Some(NOW)).unwrap());
-    let claims = [claim("r"), claim("nothing")];
+    let claims = || vec![claim("r"), claim("nothing")];
     assert_eq!(
-        fixture.renew_runs(&claims, 5, Some(NOW + 999)).unwrap(),
+        fixture.renew_runs(claims(), 5, Some(NOW + 999)).unwrap(),
         [true, false]
     );
     assert_eq!(
-        fixture.renew_runs(&claims, 5, Some(NOW + 1004)).unwrap(),
+        fixture.renew_runs(claims(), 5, Some(NOW + 1004)).unwrap(),
         [false, false]
     );
     // Completing takes the token alone.
     assert_eq!(
-        fixture.complete_runs(&claims, Some(NOW + 9999)).unwrap(),
+        fixture.complete_runs(claims(), Some(NOW + 9999)).unwrap(),
         [true, false]
     );
     assert_eq!(
-        fixture.complete_runs(&claims, Some(NOW)).unwrap(),
+        fixture.complete_runs(claims(), Some(NOW)).unwrap(),
         [false, false]
     );
 }
@@ -169,12 +174,16 @@ fn a_fence_grows_with_every_claim_and_survives_a_deletion() {
     let fence = || fixture.rows("runs.get", &[("run_id", Value::from("r"))])[0][12].clone();
     fixture.add("r", NOW);
     assert_eq!(fence(), Value::Integer(1));
-    assert!(fixture.park_run("r", "token", Some(NOW)).unwrap());
+    assert!(
+        fixture
+            .park_run("r".into(), "token".into(), Some(NOW))
+            .unwrap()
+    );
     assert_eq!(fence(), Value::Null);
     assert_eq!(fixture.claim_ids("A", &[], NOW), ["r"]);
     assert_eq!(fence(), Value::Integer(2));
-    assert!(fixture.delete_run("r", "x").unwrap());
-    assert!(!fixture.delete_run("r", "x").unwrap());
+    assert!(fixture.delete_run("r".into(), "x".into()).unwrap());
+    assert!(!fixture.delete_run("r".into(), "x".into()).unwrap());
     fixture.add("r", NOW);
     assert_eq!(fence(), Value::Integer(3));
 }
@@ -184,18 +193,18 @@ fn a_lease_past_the_last_year_is_refused() {
     let fixture = Fixture::new();
     fixture.add_parked("r", NOW);
     let tokens = owned(&["x"]);
-    let outcome = fixture.claim_runs("A", &tokens, i64::MAX, &[], Some(NOW));
+    let outcome = fixture.claim_runs("A".into(), tokens, i64::MAX, vec![], Some(NOW));
     assert_eq!(
         refused(outcome),
         ("lease_out_of_range", vec![Value::Integer(i64::MAX)])
     );
     let longest = MAX_TIME_MS - NOW;
-    let claims = [claim("r")];
+    let claims = vec![claim("r")];
     assert_eq!(fixture.claim_ids("A", &[], NOW), ["r"]);
-    let outcome = fixture.renew_runs(&claims, longest + 1, Some(NOW));
+    let outcome = fixture.renew_runs(claims.clone(), longest + 1, Some(NOW));
     assert_eq!(refused(outcome).0, "lease_out_of_range");
     assert_eq!(
-        fixture.renew_runs(&claims, longest, Some(NOW)).unwrap(),
+        fixture.renew_runs(claims, longest, Some(NOW)).unwrap(),
         [false]
     );
 }
@@ -204,24 +213,31 @@ fn a_lease_past_the_last_year_is_refused() {
 fn a_source_is_repaired_where_the_run_is_claimable() {
     let fixture = Fixture::new();
     fixture.add_parked("r", NOW);
-    let wanted = |source| SourceClaim {
-        run_id: "r",
-        workflow_name: "workflow",
-        workflow_source_ref: source,
-        runner_id: "B",
-        claim_token: "repair",
+    let wanted = |source: &str| SourceClaim {
+        run_id: "r".into(),
+        workflow_name: "workflow".into(),
+        workflow_source_ref: source.into(),
+        runner_id: "B".into(),
+        claim_token: "repair".into(),
         lease_ms: 1000,
     };
-    let repair = |source, now| fixture.repair_source(&wanted(source), Some(now)).unwrap();
+    let repair = |source, now| fixture.repair_source(wanted(source), Some(now)).unwrap();
     assert_eq!(repair("source", NOW), Some(Source::Unchanged));
     assert_eq!(repair("new", NOW), Some(Source::Claimed));
     assert_eq!(repair("newer", NOW + 1), Some(Source::Claimed));
     let other = SourceClaim {
-        claim_token: "other",
+        claim_token: "other".into(),
         ..wanted("newest")
     };
-    assert_eq!(fixture.repair_source(&other, Some(NOW + 2)).unwrap(), None);
-    let legacy = |old, now| fixture.claim_legacy_source(&other, old, Some(now)).unwrap();
+    assert_eq!(
+        fixture.repair_source(other.clone(), Some(NOW + 2)).unwrap(),
+        None
+    );
+    let legacy = |old: &str, now| {
+        fixture
+            .claim_legacy_source(other.clone(), old.into(), Some(now))
+            .unwrap()
+    };
     assert!(!legacy("newer", NOW + 2));
     assert!(!legacy("unknown", NOW + 2000));
     assert!(legacy("newer", NOW + 2000));

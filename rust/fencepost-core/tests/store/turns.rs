@@ -21,7 +21,14 @@ fn crowd(fixture: &Fixture) -> Value {
                 start.wait();
                 for _ in 0..100 {
                     store
-                        .record_run_event("r", "w", "tick", None, "{}", None)
+                        .record_run_event(
+                            "r".into(),
+                            "w".into(),
+                            "tick".into(),
+                            None,
+                            "{}".into(),
+                            None,
+                        )
                         .unwrap();
                 }
             });
@@ -53,7 +60,7 @@ fn the_dead_are_cleared_from_the_line() {
         drop(UnixDatagram::bind(folder.join(name)).unwrap());
     }
     let store = Store::open(&fixture.path, OPTIONS, Box::new(SystemClock)).unwrap();
-    store.set_watermark("s", 1, None).unwrap();
+    store.set_watermark("s".into(), 1, None).unwrap();
     assert!(!folder.exists());
 }
 
@@ -68,7 +75,7 @@ fn the_first_in_the_line_is_woken() {
         socket.set_nonblocking(true).unwrap();
     }
     let store = Store::open(&fixture.path, OPTIONS, Box::new(SystemClock)).unwrap();
-    store.set_watermark("s", 1, None).unwrap();
+    store.set_watermark("s".into(), 1, None).unwrap();
     assert!(first.recv(&mut [0]).is_ok());
     assert!(second.recv(&mut [0]).is_err());
 }

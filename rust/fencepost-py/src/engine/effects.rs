@@ -9,11 +9,11 @@ impl Engine {
     fn reserve_effect(
         &self,
         py: Python<'_>,
-        key: &str,
-        resource_uid: &str,
+        key: String,
+        resource_uid: String,
         generation: i64,
-        kind: &str,
-        request_fingerprint: &str,
+        kind: String,
+        request_fingerprint: String,
         now: Option<i64>,
     ) -> PyResult<(PyRow, bool)> {
         self.call(py, |store| {
@@ -32,11 +32,11 @@ impl Engine {
     fn update_effect(
         &self,
         py: Python<'_>,
-        resource_uid: &str,
-        key: &str,
-        state: &str,
-        external_ref: Option<&str>,
-        error: Option<&str>,
+        resource_uid: String,
+        key: String,
+        state: String,
+        external_ref: Option<String>,
+        error: Option<String>,
         now: Option<i64>,
     ) -> PyResult<PyRow> {
         self.row(py, |store| {

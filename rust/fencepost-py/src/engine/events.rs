@@ -9,10 +9,10 @@ impl Engine {
     fn record_event(
         &self,
         py: Python<'_>,
-        controller: &str,
-        key: &str,
-        r#type: &str,
-        payload_json: &str,
+        controller: String,
+        key: String,
+        r#type: String,
+        payload_json: String,
         now: Option<i64>,
     ) -> PyResult<PyRow> {
         self.row(py, |store| {

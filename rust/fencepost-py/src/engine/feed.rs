@@ -8,11 +8,11 @@ impl Engine {
     fn record_run_event(
         &self,
         py: Python<'_>,
-        run_id: &str,
-        workflow_ref: &str,
-        r#type: &str,
-        runner_id: Option<&str>,
-        payload_json: &str,
+        run_id: String,
+        workflow_ref: String,
+        r#type: String,
+        runner_id: Option<String>,
+        payload_json: String,
         now: Option<i64>,
     ) -> PyResult<i64> {
         self.call(py, |store| {
@@ -23,7 +23,7 @@ impl Engine {
     fn set_watermark(
         &self,
         py: Python<'_>,
-        session_id: &str,
+        session_id: String,
         seq: i64,
         now: Option<i64>,
     ) -> PyResult<()> {

@@ -1,10 +1,5 @@
 //! The reconcile queue, as in the core's `queue`.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "arguments are made from Python objects, and owned"
-)]
-
 use crate::convert::{PyRow, rows};
 use crate::engine::Engine;
 use crate::errors;
@@ -18,7 +13,7 @@ impl Engine {
         items: Vec<(String, String, Option<i64>)>,
         now: Option<i64>,
     ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-        self.call(py, |store| store.enqueue(&items, now))?
+        self.call(py, |store| store.enqueue(items, now))?
             .into_iter()
             .map(|item| {
                 let refused = item.err();
@@ -38,7 +33,7 @@ impl Engine {
         now: Option<i64>,
     ) -> PyResult<Vec<PyRow>> {
         self.call(py, |store| {
-            store.claim_next(&controllers, &claim_tokens, lease_ms, now)
+            store.claim_next(controllers, claim_tokens, lease_ms, now)
         })
         .map(rows)
     }
@@ -50,7 +45,7 @@ impl Engine {
         lease_ms: i64,
         now: Option<i64>,
     ) -> PyResult<Vec<bool>> {
-        self.call(py, |store| store.renew_claims(&claims, lease_ms, now))
+        self.call(py, |store| store.renew_claims(claims, lease_ms, now))
     }
 
     fn settle_claims(
@@ -59,17 +54,17 @@ impl Engine {
         claims: Vec<(String, String, String)>,
         now: Option<i64>,
     ) -> PyResult<Vec<bool>> {
-        self.call(py, |store| store.settle_claims(&claims, now))
+        self.call(py, |store| store.settle_claims(claims, now))
     }
 
     fn requeue_claim(
         &self,
         py: Python<'_>,
-        controller: &str,
-        key: &str,
-        claim_token: &str,
+        controller: String,
+        key: String,
+        claim_token: String,
         available_at: i64,
-        error: Option<&str>,
+        error: Option<String>,
     ) -> PyResult<bool> {
         self.call(py, |store| {
             store.requeue_claim(controller, key, claim_token, available_at, error)

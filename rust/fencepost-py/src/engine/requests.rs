@@ -10,11 +10,11 @@ impl Engine {
     fn reserve_request(
         &self,
         py: Python<'_>,
-        resource_uid: &str,
-        request_key: &str,
-        workflow: &str,
-        input_fingerprint: &str,
-        request_id: &str,
+        resource_uid: String,
+        request_key: String,
+        workflow: String,
+        input_fingerprint: String,
+        request_id: String,
     ) -> PyResult<(PyRow, bool)> {
         self.call(py, |store| {
             store.reserve_request(
@@ -31,12 +31,12 @@ impl Engine {
     fn update_request(
         &self,
         py: Python<'_>,
-        request_id: &str,
-        state: &str,
-        run_id: Option<&str>,
+        request_id: String,
+        state: String,
+        run_id: Option<String>,
         set_run_id: bool,
         attempt: Option<i64>,
-        error: Option<&str>,
+        error: Option<String>,
         set_error: bool,
     ) -> PyResult<PyRow> {
         let change = RequestChange {

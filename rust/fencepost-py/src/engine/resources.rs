@@ -9,11 +9,11 @@ impl Engine {
     fn put_resource(
         &self,
         py: Python<'_>,
-        controller: &str,
-        key: &str,
-        uid: &str,
-        spec_json: &str,
-        status_json: &str,
+        controller: String,
+        key: String,
+        uid: String,
+        spec_json: String,
+        status_json: String,
         now: Option<i64>,
     ) -> PyResult<PyRow> {
         self.row(py, |store| {
@@ -24,11 +24,11 @@ impl Engine {
     fn update_status(
         &self,
         py: Python<'_>,
-        controller: &str,
-        key: &str,
+        controller: String,
+        key: String,
         expected_version: i64,
-        status_json: &str,
-        finalizers_json: Option<&str>,
+        status_json: String,
+        finalizers_json: Option<String>,
         now: Option<i64>,
     ) -> PyResult<PyRow> {
         self.row(py, |store| {
@@ -46,8 +46,8 @@ impl Engine {
     fn request_deletion(
         &self,
         py: Python<'_>,
-        controller: &str,
-        key: &str,
+        controller: String,
+        key: String,
         now: Option<i64>,
     ) -> PyResult<PyRow> {
         self.row(py, |store| store.request_deletion(controller, key, now))
@@ -56,10 +56,10 @@ impl Engine {
     fn update_finalizers(
         &self,
         py: Python<'_>,
-        controller: &str,
-        key: &str,
+        controller: String,
+        key: String,
         expected_version: i64,
-        finalizers_json: &str,
+        finalizers_json: String,
         now: Option<i64>,
     ) -> PyResult<PyRow> {
         self.row(py, |store| {
@@ -70,8 +70,8 @@ impl Engine {
     fn delete_resource(
         &self,
         py: Python<'_>,
-        controller: &str,
-        key: &str,
+        controller: String,
+        key: String,
         expected_version: i64,
     ) -> PyResult<bool> {
         self.call(py, |store| {

@@ -1,10 +1,5 @@
 //! The run queue, as in the core's `runs`.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "arguments are made from Python objects, and owned"
-)]
-
 use crate::convert::{PyItem, PyRow, RunTuple, new_run, rows};
 use crate::engine::Engine;
 use fencepost_core::{Source, SourceClaim};
@@ -19,21 +14,21 @@ impl Engine {
         now: Option<i64>,
     ) -> PyResult<Vec<PyItem>> {
         let runs: Vec<_> = runs.into_iter().map(new_run).collect();
-        let done = self.call(py, |store| store.enqueue_runs(&runs, now))?;
+        let done = self.call(py, |store| store.enqueue_runs(runs, now))?;
         Ok(done.into_iter().map(PyItem).collect())
     }
 
     fn claim_runs(
         &self,
         py: Python<'_>,
-        runner_id: &str,
+        runner_id: String,
         claim_tokens: Vec<String>,
         lease_ms: i64,
         exclude_run_ids: Vec<String>,
         now: Option<i64>,
     ) -> PyResult<Vec<PyRow>> {
         self.call(py, |store| {
-            store.claim_runs(runner_id, &claim_tokens, lease_ms, &exclude_run_ids, now)
+            store.claim_runs(runner_id, claim_tokens, lease_ms, exclude_run_ids, now)
         })
         .map(rows)
     }
@@ -45,7 +40,7 @@ impl Engine {
         lease_ms: i64,
         now: Option<i64>,
     ) -> PyResult<Vec<bool>> {
-        self.call(py, |store| store.renew_runs(&claims, lease_ms, now))
+        self.call(py, |store| store.renew_runs(claims, lease_ms, now))
     }
 
     fn verify_run(
@@ -61,8 +56,8 @@ impl Engine {
     fn park_run(
         &self,
         py: Python<'_>,
-        run_id: &str,
-        claim_token: &str,
+        run_id: String,
+        claim_token: String,
         now: Option<i64>,
     ) -> PyResult<bool> {
         self.call(py, |store| store.park_run(run_id, claim_token, now))
@@ -74,21 +69,21 @@ impl Engine {
         claims: Vec<(String, String)>,
         now: Option<i64>,
     ) -> PyResult<Vec<bool>> {
-        self.call(py, |store| store.complete_runs(&claims, now))
+        self.call(py, |store| store.complete_runs(claims, now))
     }
 
-    fn delete_run(&self, py: Python<'_>, run_id: &str, claim_token: &str) -> PyResult<bool> {
+    fn delete_run(&self, py: Python<'_>, run_id: String, claim_token: String) -> PyResult<bool> {
         self.call(py, |store| store.delete_run(run_id, claim_token))
     }
 
     fn repair_source(
         &self,
         py: Python<'_>,
-        run_id: &str,
-        workflow_name: &str,
-        workflow_source_ref: &str,
-        runner_id: &str,
-        claim_token: &str,
+        run_id: String,
+        workflow_name: String,
+        workflow_source_ref: String,
+        runner_id: String,
+        claim_token: String,
         lease_ms: i64,
         now: Option<i64>,
     ) -> PyResult<Option<&'static str>> {
@@ -100,7 +95,7 @@ impl Engine {
             claim_token,
             lease_ms,
         };
-        let repaired = self.call(py, |store| store.repair_source(&claim, now))?;
+        let repaired = self.call(py, |store| store.repair_source(claim, now))?;
         Ok(repaired.map(|source| match source {
             Source::Unchanged => "unchanged",
             Source::Claimed => "claimed",
@@ -110,12 +105,12 @@ impl Engine {
     fn claim_legacy_source(
         &self,
         py: Python<'_>,
-        run_id: &str,
-        workflow_name: &str,
-        old_workflow_path: &str,
-        workflow_source_ref: &str,
-        runner_id: &str,
-        claim_token: &str,
+        run_id: String,
+        workflow_name: String,
+        old_workflow_path: String,
+        workflow_source_ref: String,
+        runner_id: String,
+        claim_token: String,
         lease_ms: i64,
         now: Option<i64>,
     ) -> PyResult<bool> {
@@ -128,7 +123,7 @@ impl Engine {
             lease_ms,
         };
         self.call(py, |store| {
-            store.claim_legacy_source(&claim, old_workflow_path, now)
+            store.claim_legacy_source(claim, old_workflow_path, now)
         })
     }
 }

@@ -1,0 +1,93 @@
+//! What the core asks of Python: the time, where the clock is a Python callable, and
+//! whether a thread that waits has been interrupted.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use fencepost_core::{Clock, Error, SystemClock};
+use pyo3::exceptions::{PyException, PyOverflowError};
+use pyo3::prelude::*;
+
+use crate::errors;
+
+thread_local! {
+    /// The callers whose Python code this thread is in.
+    static INSIDE: RefCell<Vec<*const Caller>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Attaches to the interpreter for each question alone.
+pub(crate) struct Caller {
+    /// None for the system's clock.
+    pub(crate) clock: Option<Py<PyAny>>,
+}
+
+/// The core's side of a [`Caller`].
+pub(crate) struct Questions(pub(crate) Arc<Caller>);
+
+/// While it lives, this thread is in the caller's code, and with it in an operation.
+struct Visit;
+
+impl Caller {
+    /// Whether this thread is inside the clock or a signal handler, and with it inside an
+    /// operation: it would wait for itself.
+    pub(crate) fn is_calling(&self) -> bool {
+        INSIDE.with_borrow(|inside| inside.contains(&std::ptr::from_ref(self)))
+    }
+
+    fn visit(&self) -> Visit {
+        INSIDE.with_borrow_mut(|inside| inside.push(std::ptr::from_ref(self)));
+        Visit
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        INSIDE.with_borrow_mut(Vec::pop);
+    }
+}
+
+impl Clock for Questions {
+    fn now_ms(&self) -> Result<i64, Error> {
+        let Some(clock) = &self.0.clock else {
+            return SystemClock.now_ms();
+        };
+        Python::attach(|py| {
+            let given = {
+                let _visit = self.0.visit();
+                clock.bind(py).call0()
+            };
+            given
+                .and_then(|given| milliseconds(&given))
+                .map_err(|error| failed(py, error))
+        })
+    }
+
+    fn check_interrupts(&self) -> Result<(), Error> {
+        // None while the interpreter ends: then nobody interrupts any more.
+        Python::try_attach(|py| {
+            let _visit = self.0.visit();
+            py.check_signals()
+        })
+        .unwrap_or(Ok(()))
+        .map_err(|error| Error::Interrupted(error.into()))
+    }
+}
+
+/// An exception that is no `Exception` is meant for the thread, not for the operation.
+fn failed(py: Python<'_>, error: PyErr) -> Error {
+    if error.is_instance_of::<PyException>(py) {
+        Error::Clock(error.into())
+    } else {
+        Error::Interrupted(error.into())
+    }
+}
+
+fn milliseconds(given: &Bound<'_, PyAny>) -> PyResult<i64> {
+    given.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(given.py()) {
+            errors::clock_out_of_range(given)
+        } else {
+            error
+        }
+    })
+}
