@@ -1,0 +1,139 @@
+"""What one client of a queue under test does, drawn from its own random numbers."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+
+from ..plan import Plan
+from .recorder import Held, Recorder
+
+_REMEMBERED = 12
+_LINE_UP_NS = 4_000_000
+_WAIT_MS = 200
+_BACKLOG = 3
+"""So many items an actor keeps in the queue on its own account: few, so that all want the same."""
+
+
+class Actor:
+    """Enqueues, claims, and works on what it claims, well or badly."""
+
+    def __init__(
+        self, recorder: Recorder, plan: Plan, name: str, start: int, lease_ms: int
+    ) -> None:
+        self._recorder = recorder
+        self._plan = plan
+        self._name = name
+        self._start = start
+        self._lease_ms = lease_ms
+        self._random = random.Random(f"{plan.seed}/{name}")
+        self._serial = 0
+        self._owed = _BACKLOG
+        self._old: deque[Held] = deque(maxlen=_REMEMBERED)
+        self._raced = -1
+        self._uses = tuple(
+            name
+            for name in ("renew", "verify", "complete", "release", "delete")
+            if name in recorder.operations
+        )
+
+    def step(self) -> None:
+        """One thing that a client does."""
+        if self._race():
+            return
+        if self._old and self._random.random() < 0.06:
+            self._use_old()
+        elif self._owed > 0 and self._random.random() < 0.5:
+            self._owed -= 1
+            self._recorder.enqueue(self._unique("run"))
+        else:
+            self._claim()
+
+    def think(self) -> None:
+        time.sleep(self._random.uniform(0, self._plan.think_ms) / 1000)
+
+    def _unique(self, kind: str) -> str:
+        self._serial += 1
+        return f"{kind}-{self._name}-{self._serial}"
+
+    def _race(self) -> bool:
+        """At set moments everybody adds a child to one parent, or the same item."""
+        if not self._recorder.operations & {"parents", "unique"}:
+            return False
+        period = self._plan.race_ms * 1_000_000
+        heat, into = divmod(time.monotonic_ns() - self._start, period)
+        if period - into < _LINE_UP_NS:
+            time.sleep((period - into) / 1e9)
+            heat += 1
+        if heat == self._raced:
+            return False
+        self._raced = heat
+        if "parents" in self._recorder.operations and (heat % 2 or not self._unique_ids):
+            self._recorder.enqueue(self._unique("child"), f"parent-{heat}")
+        else:
+            self._recorder.enqueue(f"same-{heat}")
+        return True
+
+    @property
+    def _unique_ids(self) -> bool:
+        return "unique" in self._recorder.operations
+
+    def _claim(self) -> None:
+        waits = "wait" in self._recorder.operations and self._random.random() < 0.3
+        held = self._recorder.claim(_WAIT_MS if waits else 0)
+        if held is None:
+            self._owed = max(self._owed, 1)
+            return
+        self._owed = min(self._owed + 1, _BACKLOG)
+        if not self._uses:
+            return
+        for name in ("renew", "verify"):
+            if name in self._uses and self._random.random() < 0.3:
+                self.think()
+                self._recorder.use(name, held)
+        self._end(held)
+        self._old.append(held)
+
+    def _end(self, held: Held) -> None:
+        fate = self._random.random()
+        if fate < 0.04 and self._comes_back:
+            return
+        if fate < 0.08 and self._comes_back:
+            # Work longer than the lease, then go on as if nothing had happened.
+            time.sleep((self._lease_ms + self._random.choice((1, 20, 60))) / 1000)
+        elif fate < 0.3:
+            self.think()
+        roll = self._random.random()
+        if "delete" in self._uses and roll < 0.05:
+            self._recorder.use("delete", held)
+        elif "release" in self._uses and roll < 0.25:
+            self._recorder.use("release", held)
+        else:
+            self._recorder.use("complete", held)
+
+    @property
+    def _comes_back(self) -> bool:
+        """Whether what nobody ends ends by itself: then it may be forgotten."""
+        return self._lease_ms > 0
+
+    def _use_old(self) -> None:
+        """A claim that was let go of, or may have been lost meanwhile. Where the queue has
+        no tokens, its users must not do that: only the ones who were late do, in `_end`."""
+        if {"verify", "renew"} & set(self._uses):
+            self._recorder.use(self._random.choice(self._uses), self._random.choice(self._old))
+        else:
+            self._claim()
+
+    def drain(self, deadline: int) -> None:
+        """Finish what there is, until there has been nothing for longer than a lease."""
+        quiet = (self._lease_ms + 300) * 1_000_000
+        last = time.monotonic_ns()
+        while (now := time.monotonic_ns()) - last < quiet and now < deadline:
+            held = self._recorder.claim()
+            if held is None:
+                time.sleep(self._random.uniform(0.02, 0.05))
+                continue
+            last = time.monotonic_ns()
+            if "complete" in self._uses:
+                self._recorder.use("complete", held)

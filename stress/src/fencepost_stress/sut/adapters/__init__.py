@@ -1,0 +1,1 @@
+"""Adapters that come with the harness; the queues themselves are optional extras."""

@@ -1,0 +1,172 @@
+"""From the evidence of a run on somebody's queue to its verdict, running nothing."""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from .. import history, plan as plans
+from ..blackbox import CHECKERS, BlackBoxChecker
+from ..blackbox.calls import Calls, deaths, join
+from ..blackbox.terms import Evidence, Terms
+from ..checkers.base import Finding
+from ..history import TornHistoryError
+from ..plan import Plan
+from ..verdict import RunVerdict, decide, property_of, sometimes_of
+from .adapter import Item
+from .capabilities import Capabilities
+from .setup import Setup, load_ending, load_setup
+
+_NOT_CLAIMED = "it does not promise that"
+
+
+def check(directory: Path) -> RunVerdict:
+    """Decide a run from its evidence."""
+    began = time.perf_counter()
+    plan = plans.load(directory / "plan.json")
+    setup = load_setup(directory)
+    ending = load_ending(directory)
+    problems = list(ending.problems)
+    try:
+        calls, killed = _read(directory)
+        items = msgspec.json.decode((directory / "dump.json").read_bytes(), type=list[Item])
+    except (TornHistoryError, FileNotFoundError) as error:
+        problems.append(f"the evidence can't be read to its end: {error}")
+        calls, killed, items = Calls(), {}, []
+    evidence = Evidence(calls, _terms(setup), items)
+    properties = tuple(
+        property_of(_judged(finding, setup.capabilities), seconds)
+        for make in CHECKERS
+        for finding, seconds in _findings(make(), evidence)
+    )
+    counts = _counts(calls)
+    counts["worker killed"] = len(killed)
+    sometimes = sometimes_of(counts, _required(plan, setup.capabilities))
+    if not setup.capabilities.promises:
+        problems.append("it promises nothing that could be decided")
+    verdict, reasons = decide(properties, sometimes, problems)
+    return RunVerdict(
+        engine=plan.engine,
+        seed=plan.seed,
+        profile=plan.profile,
+        verdict=verdict,
+        reasons=reasons,
+        repeat=repeat_command(plan, setup),
+        directory=str(directory),
+        properties=properties,
+        sometimes=sometimes,
+        counts={"calls": calls.count, "commits": 0},
+        faults=ending.faults,
+        environment=_environment(setup),
+        run_seconds=ending.duration_seconds,
+        check_seconds=round(time.perf_counter() - began, 3),
+    )
+
+
+def _read(directory: Path) -> tuple[Calls, dict[str, int]]:
+    folder = directory / "history"
+    killed = deaths(history.read(folder / "nemesis.jsonl"))
+    paths = sorted(folder.glob("worker-*.jsonl"))
+    return join((history.read(path) for path in paths), killed), killed
+
+
+def _terms(setup: Setup) -> Terms:
+    return Terms(
+        lease=setup.capabilities.lease,
+        lease_ns=setup.lease_ms * 1_000_000,
+        error_ns=setup.capabilities.clock_error_ms * 1_000_000,
+    )
+
+
+def _findings(checker: BlackBoxChecker, evidence: Evidence) -> Iterator[tuple[Finding, float]]:
+    """What a checker finds; when it crashes, its properties are unknown and no other."""
+    began = time.perf_counter()
+    try:
+        found = list(checker.check(evidence))
+    except Exception:  # noqa: BLE001 - whatever a checker dies of, its property is unknown
+        last = traceback.format_exc().strip().splitlines()[-1]
+        reason = f"the checker crashed: {last}"
+        found = [Finding(one, checker.promise, "unknown", 0, reason=reason) for one in checker.ids]
+    seconds = time.perf_counter() - began
+    for finding in found:
+        yield finding, seconds / len(found)
+
+
+def _judged(finding: Finding, capabilities: Capabilities) -> Finding:
+    """The finding as it counts: what the queue does not promise is not held against it."""
+    if finding.id in capabilities.promises:
+        finding.details["promised"] = capabilities.promises[finding.id]
+        return finding
+    why = capabilities.excused.get(finding.id, _NOT_CLAIMED)
+    seen = finding.violation_count
+    finding.details["seen"] = seen
+    finding.details["seen_like"] = [one.describe() for one in finding.violations[:3]]
+    often = f"; seen {seen:,} times" if seen else ""
+    return Finding(
+        finding.id,
+        finding.promise,
+        "not claimed",
+        finding.exercised,
+        reason=f"{why}{often}",
+        details=finding.details,
+    )
+
+
+def _counts(calls: Calls) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for of_run in calls.by_run.values():
+        taken = False
+        for call in of_run:
+            if call.name == "claim" and not call.unknown:
+                counts["claimed"] += 1
+                counts["claimed again"] += taken
+                taken = True
+            elif call.name == "enqueue" and call.op.status == "ok":
+                counts["enqueued"] += 1
+            counts["refused: " + call.refused] += bool(call.refused)
+            counts["outcome unknown"] += call.unknown
+            counts["claim refused as lost"] += call.result is False
+    counts["outcome unknown"] += len(calls.ghosts)
+    counts["nothing to claim"] += len(calls.empty)
+    return {name: number for name, number in sorted(counts.items()) if number}
+
+
+def _required(plan: Plan, capabilities: Capabilities) -> tuple[str, ...]:
+    """What must have happened, or the run has proven little."""
+    required = ["enqueued", "claimed", "nothing to claim"]
+    if capabilities.lease == "expires":
+        required.append("claimed again")
+    if "kill" in plan.faults_asked:
+        required.append("worker killed")
+    if "parents" in capabilities.operations:
+        required.append("refused: parent_taken")
+    return tuple(required)
+
+
+def repeat_command(plan: Plan, setup: Setup) -> str:
+    """The command that carries out the same plan."""
+    system = setup.system
+    target = f"--command '{system.command}'" if system.command else f"--sut {system.adapter}"
+    faults = ",".join(plan.faults_asked) or "none"
+    return (
+        f"fencepost stress {target} --processes {plan.processes} --seconds {plan.seconds:g} "
+        f"--faults {faults} --seed {plan.seed}"
+    )
+
+
+def _environment(setup: Setup) -> dict[str, object]:
+    capabilities = setup.capabilities
+    return {
+        "system": f"{capabilities.name} {capabilities.version}".strip(),
+        "workers": capabilities.workers,
+        "sqlite": {"python": sqlite3.sqlite_version},
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    }

@@ -1,0 +1,49 @@
+"""`fencepost stress --sut NAME` and `--command CMD`, behind the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..plan import FaultKind, make_plan
+from ..progress import Progress
+from ..verdict import RunVerdict
+from . import run
+from .check import check
+from .systems import System
+
+FAULTS: tuple[FaultKind, ...] = ("kill", "pause")
+"""Those that need nothing of the queue: any process can be killed or stopped."""
+
+_UNSAFE = str.maketrans({"/": "-", " ": "-", ":": "-"})
+
+
+def run_systems(
+    systems: Sequence[System],
+    folder: Path,
+    progress: Progress,
+    *,
+    seed: int,
+    processes: int,
+    seconds: float,
+    faults: tuple[FaultKind, ...],
+    profile: str,
+) -> list[RunVerdict]:
+    """Run each system on a plan of the same seed, and decide."""
+    verdicts = []
+    for system in systems:
+        plan = make_plan(
+            seed=seed,
+            engine=f"sut:{system.label}",
+            processes=processes,
+            seconds=seconds,
+            faults=faults,
+            profile=profile,
+        )
+        directory = folder / system.label.translate(_UNSAFE)
+        with progress.of(f"{system.label}, seed {seed}"):
+            capabilities = run.prepare(system, directory)
+            run.execute(plan, system, capabilities, directory, progress.watch)
+            progress.phase("checking")
+            verdicts.append(check(directory))
+    return verdicts
