@@ -1,0 +1,1 @@
+"""Measurements of fencepost, beside other queues on SQLite; `python -m bench --help`."""

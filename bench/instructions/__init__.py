@@ -1,0 +1,1 @@
+"""Instruction counts of the hot operations, held to a recorded budget."""
