@@ -73,6 +73,34 @@ conformance: venv ## Run the recorded vectors on each engine
 	$(BIN)/fencepost conformance $(VECTORS) --engine native
 	$(BIN)/fencepost conformance $(VECTORS) --engine python
 
+# Peers come one by one: one that has no build for this platform is skipped, and the report names it.
+$(VENV)/.stamp-bench: requirements/bench.txt requirements/bench-peers.txt $(VENV)/.stamp-native
+	$(BIN)/python -m pip install --quiet --requirement requirements/bench.txt
+	@grep -v '^#' requirements/bench-peers.txt | while read -r peer; do \
+		$(BIN)/python -m pip install --quiet "$$peer" || echo "bench: $$peer does not install here" >&2; \
+	done
+	@touch $@
+
+.PHONY: bench
+bench: $(VENV)/.stamp-bench ## Measure, beside other queues; tables, JSON and plots in build/bench (BENCH_ARGS to choose)
+	$(BIN)/python -m bench $(BENCH_ARGS)
+
+.PHONY: bench-quick
+bench-quick: venv ## See that the bench works, in under a minute; its figures say little
+	$(BIN)/python -m bench --quick --no-plots --output build/bench-quick
+
+.PHONY: bench-instructions
+bench-instructions: venv ## Hold the instruction counts of the hot operations to their budget (needs valgrind)
+	$(BIN)/python -m bench.instructions
+
+.PHONY: bench-lock
+bench-lock: ## Compile requirements/bench.txt anew
+	$(PYTHON) -m venv --clear build/lock
+	build/lock/bin/python -m pip install --quiet '$(UV_RANGE)'
+	build/lock/bin/uv pip compile --quiet $(LOCK_ARGS) --universal --python-version 3.11 \
+		--constraint requirements/dev.txt --custom-compile-command 'make bench-lock' \
+		--output-file requirements/bench.txt requirements/bench.in
+
 .PHONY: lint
 lint: $(VENV)/.stamp-tools ## Check format and lint: ruff, rustfmt, clippy
 	$(BIN)/ruff format --check .
