@@ -27,6 +27,7 @@ from .run import DATABASE, Ending, load_ending
 from .sometimes import Sometimes
 from .verdict import Property, RunVerdict, decide, property_of, repeat_command, sometimes_of
 from .witness import WitnessError
+from .workloads import COMMON, WORKLOADS
 
 _NEMESIS = "nemesis"
 
@@ -100,7 +101,12 @@ def check(directory: Path) -> RunVerdict:
     ending = load_ending(directory)
     database = directory / DATABASE
     problems = list(ending.problems)
-    judges = [Judge(make, plan.checker_budget_seconds) for make in CHECKERS]
+    wanted = {*COMMON, *WORKLOADS[plan.workload].properties}
+    judges = [
+        Judge(make, plan.checker_budget_seconds)
+        for make in CHECKERS
+        if make.id in wanted
+    ]
     sometimes = Sometimes()
     try:
         sometimes.faults(history.read(directory / "history" / f"{_NEMESIS}.jsonl"))
@@ -110,7 +116,7 @@ def check(directory: Path) -> RunVerdict:
             sometimes.feed(batch)
     except (TornHistoryError, WitnessError, sqlite3.DatabaseError) as error:
         problems.append(f"the evidence can't be read to its end: {error}")
-    end = _end(plan, ending, database, problems)
+    end = _end(plan, ending, database, problems, sometimes)
     properties = tuple(property_of(judge.finding(end), judge.seconds) for judge in judges)
     counts = sometimes.finish(plan.lease_ms)
     reached = sometimes_of(counts, plan.required)
@@ -142,7 +148,9 @@ def _events(directory: Path, database: Path) -> Iterator[Event]:
     return timeline.join(histories, witness.read(database), starts)
 
 
-def _end(plan: Plan, ending: Ending, database: Path, problems: list[str]) -> End:
+def _end(
+    plan: Plan, ending: Ending, database: Path, problems: list[str], sometimes: Sometimes
+) -> End:
     try:
         broken, foreign = witness.integrity(database)
     except sqlite3.DatabaseError as error:
@@ -160,6 +168,8 @@ def _end(plan: Plan, ending: Ending, database: Path, problems: list[str]) -> End
         wal_peak_bytes=ending.wal_peak_bytes,
         wal_limit_bytes=plan.wal_limit_bytes,
         wal_samples=ending.wal_samples,
+        pauses=sometimes.paused,
+        holds=sometimes.held,
     )
 
 

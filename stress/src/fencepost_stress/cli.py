@@ -22,8 +22,10 @@ from .plan import FAULTS, FaultKind, Plan, Synchronous, make_plan
 from .progress import Progress
 from .run import HarnessError, execute
 from .shrink import by_words, shrink
-from .sut import ENGINES
+from .sut import ENGINES, command_line
+from .sut.systems import UnknownSystemError
 from .verdict import EXIT_CODES, RunVerdict, Verdicts
+from .workloads import WORKLOADS
 
 EXIT_BAD_USAGE = 254
 EXIT_HARNESS_FAILURE = 255
@@ -53,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         print("interrupted; all workers are gone, nothing was decided", file=sys.stderr)
         return EXIT_HARNESS_FAILURE
+    except UnknownSystemError as error:
+        print(f"fencepost stress: {error}", file=sys.stderr)
+        return EXIT_BAD_USAGE
     except (HarnessError, OSError) as error:
         print(f"fencepost stress: {error}", file=sys.stderr)
         return EXIT_HARNESS_FAILURE
@@ -84,6 +89,14 @@ def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[Faul
     type=click.Choice([*ENGINES, "all"]),
     help="What to test; may be given several times. Default: all.",
 )
+@click.option(
+    "--sut",
+    "systems",
+    multiple=True,
+    metavar="NAME",
+    help="Test another queue: an adapter that comes along, or module:Class.",
+)
+@click.option("--command", help="Test a queue behind a command that speaks the protocol.")
 @click.option("--processes", type=click.IntRange(2, 256), default=_PROCESSES, show_default=True)
 @click.option(
     "--seconds",
@@ -101,6 +114,7 @@ def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[Faul
 )
 @click.option("--seed", type=click.IntRange(0), default=None, help="Default: drawn, and reported.")
 @click.option("--profile", type=click.Choice(["quick"]), default="quick", show_default=True)
+@click.option("--workload", type=click.Choice(list(WORKLOADS)), default="mixed", show_default=True)
 @click.option(
     "--synchronous",
     type=click.Choice(["full", "normal"]),
@@ -133,11 +147,14 @@ def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[Faul
 @click.argument("names", nargs=-1, metavar="[NAMES]...")
 def stress(
     engines: tuple[str, ...],
+    systems: tuple[str, ...],
+    command: str | None,
     processes: int,
     seconds: float | None,
     faults: tuple[FaultKind, ...] | None,
     seed: int | None,
     profile: str,
+    workload: str,
     synchronous: Synchronous,
     out: Path | None,
     plan_file: Path | None,
@@ -156,6 +173,11 @@ def stress(
         raise click.UsageError("--plan names its engine itself")
     if mutants and engines:
         raise click.UsageError("--mutants are engines themselves; leave --engine out")
+    others = command_line.named(systems, command)
+    if others and (mutants or engines or plan_file is not None):
+        raise click.UsageError("--sut and --command go without --engine, --mutants and --plan")
+    if others and not set(faults or ()) <= set(command_line.FAULTS):
+        raise click.UsageError(f"on other queues: {', '.join(command_line.FAULTS)}, none")
     if seed is None:
         seed = random.randrange(_SEEDS)
 
@@ -167,13 +189,28 @@ def stress(
             seconds=seconds or (_MUTANT_SECONDS if mutants else _SECONDS),
             faults=faults if faults is not None else (() if mutants else FAULTS),
             profile=profile,
+            workload=workload,
             synchronous=synchronous,
         )
 
     folder = _folder(out)
     kept = out is not None
     try:
-        if mutants:
+        if others:
+            progress = Progress(Console(stderr=True))
+            runs = command_line.run_systems(
+                others,
+                folder,
+                progress,
+                seed=seed,
+                processes=processes,
+                seconds=seconds or _SECONDS,
+                faults=command_line.FAULTS if faults is None else faults,
+                profile=profile,
+            )
+            result = _conclude(runs, folder, "verdict.json", as_json, kept)
+            kept = kept or result != 0
+        elif mutants:
             result = _try_mutants(names or tuple(MUTANTS), make, folder, as_json)
             kept = kept or result != 0
         else:
@@ -227,7 +264,9 @@ def _conclude(
 def _shrink_first(made: Sequence[Plan], folder: Path, budget: float, as_json: bool) -> None:
     """Make the first plan that failed smaller."""
     judged = verdicts.read(folder / "verdict.json").runs
-    plan, run = next(pair for pair in zip(made, judged, strict=True) if pair[1].verdict == "invalid")
+    plan, run = next(
+        pair for pair in zip(made, judged, strict=True) if pair[1].verdict == "invalid"
+    )
     progress = Progress(Console(stderr=True))
     with progress.of(f"shrinking {plan.engine}, seed {plan.seed}"):
         result, more = shrink(plan, run, folder / "shrunk", budget, progress.watch)
@@ -264,5 +303,5 @@ def replay(directory: Path, as_json: bool) -> int:
     missing = [path for path in found if not (path / "end.json").exists()]
     if missing:
         raise HarnessError(f"{missing[0]} holds no end.json: its run did not end")
-    runs = [check(path) for path in found]
+    runs = [command_line.check_any(path) for path in found]
     return _conclude(runs, directory, "replay.json", as_json, kept=True)

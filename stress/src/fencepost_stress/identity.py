@@ -168,7 +168,13 @@ def _of_resource(change: Change) -> Identity:
         return ("put", spec_token(msgspec.json.decode(after.spec_json)))
     if before.deletion_timestamp != after.deletion_timestamp:
         return (DELETION, after.controller, after.resource_key)
-    return ("swap", after.controller, after.resource_key, before.resource_version)
+    return (
+        "swap",
+        after.controller,
+        after.resource_key,
+        before.resource_version,
+        after.updated_at,
+    )
 
 
 def _of_effect(change: Change) -> Identity:
@@ -326,10 +332,11 @@ def _of_claims(kind: str, member: str) -> Callable[[Op], tuple[Identity, ...]]:
 
 
 def _of_swap(op: Op) -> tuple[Identity, ...]:
-    expected = op.args["expected_resource_version"]
-    if op.status == "ok" and op.result["metadata"]["resource_version"] == expected:
+    now, expected = op.now, op.args["expected_resource_version"]
+    same = op.status == "ok" and op.result["metadata"]["resource_version"] == expected
+    if now is None or same:
         return _NONE
-    return (("swap", op.args["controller"], op.args["key"], expected),)
+    return (("swap", op.args["controller"], op.args["key"], expected, text_of(now)),)
 
 
 def _of_removal(op: Op) -> tuple[Identity, ...]:

@@ -9,12 +9,14 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from .live import CALLING, IDLE, INSIDE
+from .workloads import WORKLOADS
 
 FaultKind: TypeAlias = Literal["kill", "pause"]
 Synchronous: TypeAlias = Literal["full", "normal"]
 FAULTS: tuple[FaultKind, ...] = ("kill", "pause")
 
 LEASE_MS = 600
+RACE_MS = 200
 _WARM_UP_MS = 800
 _MEAN_GAP_MS: dict[FaultKind, int] = {"kill": 700, "pause": 1100}
 _AIMS: dict[FaultKind, tuple[int, ...]] = {
@@ -25,13 +27,6 @@ _AIMS: dict[FaultKind, tuple[int, ...]] = {
 _SETTLE_MS = 900
 """A process is left alone for so long after a fault, so that it gets some work done."""
 
-_ALWAYS = (
-    "lease taken over",
-    "stale token refused",
-    "continuation race lost",
-    "event during a claim",
-    "nothing to claim",
-)
 _BY_FAULT: dict[FaultKind, tuple[str, ...]] = {
     "kill": ("worker killed", "worker killed during a call"),
     "pause": ("worker paused past a lease",),
@@ -52,16 +47,6 @@ class Fault(msgspec.Struct, frozen=True):
     aim: int = IDLE
 
 
-class Weights(msgspec.Struct, frozen=True):
-    """How often a worker does what, relative to each other."""
-
-    enqueue: int = 24
-    claim: int = 36
-    event: int = 18
-    reconcile: int = 22
-    stale: int = 8
-
-
 class Plan(msgspec.Struct, frozen=True):
     """Everything that a run depends on, beside the machine."""
 
@@ -75,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True):
     required: tuple[str, ...]
     synchronous: Synchronous = "normal"
     lease_ms: int = LEASE_MS
-    race_ms: int = 200
+    race_ms: int = RACE_MS
     think_ms: float = 1.0
     short_leases: float = 0.15
     keys: int = 6
@@ -83,7 +68,8 @@ class Plan(msgspec.Struct, frozen=True):
     heal_limit_ms: int = 20_000
     wal_limit_bytes: int = 128 << 20
     checker_budget_seconds: float = 120.0
-    weights: Weights = Weights()
+    workload: str = "mixed"
+    weights: dict[str, int] = {}
 
     @property
     def load_ms(self) -> int:
@@ -99,6 +85,7 @@ def make_plan(
     seconds: float,
     faults: tuple[FaultKind, ...],
     profile: str = "custom",
+    workload: str = "mixed",
     synchronous: Synchronous = "normal",
 ) -> Plan:
     """The plan for a seed. The same arguments give the same plan, on every machine.
@@ -107,7 +94,8 @@ def make_plan(
     `normal` there are several times more calls to judge in the same time.
     """
     rng = random.Random(f"{seed}/{processes}/{seconds}/{','.join(sorted(faults))}")
-    required = list(_ALWAYS)
+    work = WORKLOADS[workload]
+    required = list(work.required)
     for kind in faults:
         required.extend(_BY_FAULT[kind])
     return Plan(
@@ -120,6 +108,9 @@ def make_plan(
         faults=tuple(_faults(rng, processes, round(seconds * 1000), faults)),
         required=tuple(required),
         synchronous=synchronous,
+        workload=workload,
+        weights=work.weights,
+        race_ms=RACE_MS if work.races else 0,
     )
 
 

@@ -58,13 +58,23 @@ class Session:
             self._cell.stage(IDLE)
         self._writer.write(Ok(time.monotonic_ns(), self._n, _plain(value)))
         self._cell.add(
-            claims=int(name.endswith("claim_next") and value is not None),
+            claims=_claims(name, value),
             refusals=int(value is False),
         )
         return Answer(value)
 
 
+def _claims(name: str, value: Any) -> int:
+    if name.endswith("claim_many"):
+        return len(value)
+    return int(name.endswith("claim_next") and value is not None)
+
+
 def _plain(value: Any) -> Any:
-    """The value as a history holds it."""
+    """The value as a history holds it; an error in a batch's results shows its code."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, FencepostError):
+        return {"error": value.code}
     to_dict = getattr(value, "to_dict", None)
     return value if to_dict is None else to_dict()

@@ -10,20 +10,19 @@ from collections.abc import Iterable, Sequence
 
 from .history import Note, Record
 from .operations import Commit, Event, Op
-from .rows import Change, QueueRow, RunRow
+from .rows import RESOURCES, Change, QueueRow, RunRow, WatermarkRow
+from .tokens import CALLS, uses
 
-_TOKEN_CALLS = frozenset(
-    {
-        "runs.renew",
-        "runs.verify",
-        "runs.park",
-        "runs.complete",
-        "runs.delete",
-        "queue.renew",
-        "queue.settle",
-        "queue.requeue",
-    }
-)
+_REFUSALS = {
+    "continuation_exists": "continuation race lost",
+    "run_exists": "run id refused",
+    "busy": "busy",
+    "effect_conflict": "reservation refused",
+    "workflow_conflict": "reservation refused",
+    "effect_terminal": "final state refused",
+    "resource_conflict": "swap refused",
+    "not_ready_for_deletion": "deletion refused",
+}
 
 
 class Sometimes:
@@ -31,7 +30,9 @@ class Sometimes:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._paused: list[tuple[str, int, int]] = []
+        self.paused: list[tuple[str, int, int]] = []
+        self.held: list[tuple[int, int]] = []
+        self._freed: set[str] = set()
 
     def faults(self, nemesis: Iterable[Record]) -> None:
         """Read the nemesis's history, before the events."""
@@ -46,7 +47,10 @@ class Sometimes:
                 self.counts["worker paused"] += 1
                 since[process] = record.mono
             elif record.kind == "resume" and process in since:
-                self._paused.append((process, since.pop(process), record.mono))
+                self.paused.append((process, since.pop(process), record.mono))
+            elif record.kind == "hog":
+                held_ns = int(record.facts["ms"]) * 1_000_000
+                self.held.append((record.mono, record.mono + held_ns))
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -56,48 +60,83 @@ class Sometimes:
                 self._seen(event.op)
 
     def _commit(self, change: Change, op: Op | None) -> None:
-        before, after = change.before, change.after
-        if before is None or after is None:
-            return self._call(change, op)
-        if isinstance(before, RunRow | QueueRow) and isinstance(after, RunRow | QueueRow):
-            taken = before.claim_token and after.claim_token not in {None, before.claim_token}
-            self.counts["lease taken over"] += bool(taken)
-        if isinstance(before, QueueRow) and isinstance(after, QueueRow):
+        before, after, counts = change.before, change.after, self.counts
+        if isinstance(before, RunRow) or isinstance(after, RunRow):
+            self._run(before, after, op)  # type: ignore[arg-type]
+        elif isinstance(before, QueueRow) and isinstance(after, QueueRow):
+            counts["lease taken over"] += _taken_over(before, after)
             event = before.claim_token and after.version != before.version
-            self.counts["event during a claim"] += bool(event)
-        return self._call(change, op)
-
-    def _call(self, change: Change, op: Op | None) -> None:
+            counts["event during a claim"] += bool(event)
+        elif isinstance(before, WatermarkRow) and op is not None:
+            counts["watermark held back"] += op.args["seq"] < before.last_event_seq
+        elif change.table == RESOURCES and after is None:
+            counts["resource deleted"] += 1
         if op is not None and op.rows[0].seq == change.seq:
-            self.counts["calls"] += 1
-            if op.status == "unknown":
-                self.counts["worker killed during a call"] += 1
-                self.counts["unknown outcome resolved by its commit"] += 1
+            self._call(op)
+
+    def _run(self, before: RunRow | None, after: RunRow | None, op: Op | None) -> None:
+        counts = self.counts
+        if after is None:
+            if before is not None and before.parent_run_id is not None:
+                self._freed.add(before.parent_run_id)
+        elif before is None:
+            if after.parent_run_id in self._freed:
+                self._freed.discard(after.parent_run_id)
+                counts["slot freed and taken again"] += 1
+        elif after.claim_token not in (None, before.claim_token):
+            counts["lease taken over"] += _taken_over(before, after)
+            counts["run parked and resumed"] += before.status == "parked"
+            counts["claim by affinity"] += before.affinity_runner_id == after.runner_id
+            if op is not None and op.args.get("exclude_run_ids"):
+                counts["claim that left runs out"] += 1
+
+    def _call(self, op: Op) -> None:
+        """A call that changed rows."""
+        counts = self.counts
+        counts["calls"] += 1
+        if op.status == "unknown":
+            counts["worker killed during a call"] += 1
+            counts["unknown outcome resolved by its commit"] += 1
+        if op.name.endswith("_many"):
+            counts["batch of several rows"] += len(op.rows) > 1
+            results = op.result if isinstance(op.result, list) else []
+            bad = sum(one is False or (isinstance(one, dict) and "error" in one) for one in results)
+            counts["batch refused in part"] += 0 < bad < len(results)
+            self._stale(op)
 
     def _seen(self, op: Op) -> None:
-        self.counts["calls"] += 1
+        counts = self.counts
+        counts["calls"] += 1
         if op.status == "unknown":
-            self.counts["worker killed during a call"] += 1
+            counts["worker killed during a call"] += 1
             if op.clock:
-                self.counts["worker killed inside a transaction"] += 1
+                counts["worker killed inside a transaction"] += 1
         elif op.status == "fail":
-            if op.code == "continuation_exists":
-                self.counts["continuation race lost"] += 1
-            elif op.code == "run_exists":
-                self.counts["run id refused"] += 1
-            elif op.code == "busy":
-                self.counts["busy"] += 1
-        elif op.result is False and op.name in _TOKEN_CALLS:
-            self.counts["stale token refused"] += 1
+            counts[_REFUSALS.get(op.code, f"refused: {op.code}")] += 1
+        elif op.name.endswith((".claim_next", ".claim_many")):
+            counts["nothing to claim"] += 1
+        elif op.name.endswith(".reserve"):
+            counts["reservation found there"] += 1
+        elif op.name == "feed.after":
+            counts["page of events read"] += len(op.result) > 1
+        elif op.name in CALLS:
+            self._stale(op)
+
+    def _stale(self, op: Op) -> None:
+        stale = sum(result is False for *_, result in uses(op))
+        if stale:
+            self.counts["stale token refused"] += stale
             if any(
-                process == op.process and until < op.invoked for process, _, until in self._paused
+                process == op.process and until < op.invoked for process, _, until in self.paused
             ):
                 self.counts["stale token refused after a pause"] += 1
-        elif op.result is None and op.name.endswith("claim_next"):
-            self.counts["nothing to claim"] += 1
 
     def finish(self, lease_ms: int) -> dict[str, int]:
         self.counts["worker paused past a lease"] = sum(
-            until - since > lease_ms * 1_000_000 for _, since, until in self._paused
+            until - since > lease_ms * 1_000_000 for _, since, until in self.paused
         )
         return dict(sorted(self.counts.items()))
+
+
+def _taken_over(before: RunRow | QueueRow, after: RunRow | QueueRow) -> bool:
+    return before.claim_token is not None and after.claim_token not in {None, before.claim_token}

@@ -65,7 +65,7 @@ class _Joiner:
         self._head: Change | None = None
         self._head_op: Op | None = None
         self._parts: dict[int, list[Change]] = {}
-        self._unowned: dict[Identity, Change] = {}
+        self._unowned: dict[Identity, list[Change]] = {}
         self._owners: dict[int, Op] = {}
         self._dead: dict[Identity, Op] = {}
         self._traces: dict[Identity, list[Op]] = {}
@@ -141,8 +141,11 @@ class _Joiner:
             heapq.heappush(self._seen, (op.low, self._count, op))
 
     def _own_late(self, op: Op, known: Identity) -> None:
-        change = self._unowned.pop(known, None)
-        if change is not None:
+        waiting = self._unowned.get(known)
+        if waiting:
+            change = waiting.pop(0)
+            if not waiting:
+                del self._unowned[known]
             self._owners[change.seq] = op
             self._give(op, change)
         elif op.status == "unknown":
@@ -181,7 +184,7 @@ class _Joiner:
         kind = known[0]
         op = None
         if kind in LATE:
-            self._unowned[known] = change
+            self._unowned.setdefault(known, []).append(change)
         elif kind == PART:
             op = self._head_op
             if op is not None:
@@ -274,7 +277,12 @@ class _Joiner:
         op = self._owners.pop(change.seq, None)
         if op is not None:
             return op
-        self._unowned.pop(known, None)
+        waiting = self._unowned.get(known)
+        if waiting:
+            # Its call would have closed by now.
+            waiting.remove(change)
+            if not waiting:
+                del self._unowned[known]
         op = self._dead_owner(change, known)
         if op is None:
             return None

@@ -120,7 +120,8 @@ def repeat_command(plan: Plan) -> str:
     faults = ",".join(plan.faults_asked) or "none"
     return (
         f"fencepost stress {target} --processes {plan.processes} "
-        f"--seconds {plan.seconds:g} --faults {faults} --synchronous {plan.synchronous} "
+        f"--seconds {plan.seconds:g} --faults {faults} --workload {plan.workload} "
+        f"--synchronous {plan.synchronous} "
         f"--seed {plan.seed}"
     )
 

@@ -6,33 +6,45 @@ always give the same finding, and it touches nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from .a1_refused import Refused
 from .base import Checker, End, Finding, Violation
 from .c1_continuation import Continuation
+from .c2_freed import Freed
 from .d1_durable import Durable
+from .e1_once import Once
 from .f1_overlap import Overlap
 from .f2_stale import Stale
 from .f3_expired import Expired
 from .f4_fences import Fences
 from .i1_integrity import Integrity
+from .l1_patience import Patience
+from .o1_order import Order
 from .q1_wakeups import Wakeups
 from .q2_events import Events
 from .r1_replay import Replay
 from .s1_drained import Drained
+from .s2_takeover import Takeover
+from .w1_feed import Feed
 
 __all__ = ["CHECKERS", "Checker", "End", "Finding", "Violation"]
 
-CHECKERS: tuple[Callable[[], Checker], ...] = (
+CHECKERS: tuple[type[Checker], ...] = (
     Overlap,
     Stale,
     Expired,
     Fences,
     Continuation,
+    Freed,
     Drained,
+    Takeover,
     Wakeups,
     Events,
+    Once,
+    Feed,
     Durable,
+    Refused,
+    Order,
+    Patience,
     Integrity,
     Replay,
 )

@@ -59,6 +59,8 @@ class End:
     """What was found when all processes were gone.
 
     `heal_started` is the wall time at which the faults had stopped, in milliseconds.
+    `pauses` are the processes that were stopped, with their monotonic times; `holds` the
+    times in which a fault held the write lock.
     """
 
     tables: Mapping[str, Iterable[TableRow]]
@@ -68,6 +70,9 @@ class End:
     wal_peak_bytes: int = 0
     wal_limit_bytes: int = 0
     wal_samples: int = 0
+    busy_timeout_ms: int = 5000
+    pauses: Sequence[tuple[str, int, int]] = ()
+    holds: Sequence[tuple[int, int]] = ()
 
 
 class Named(Protocol):

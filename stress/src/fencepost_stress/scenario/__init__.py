@@ -1,0 +1,110 @@
+"""What a worker does: the plan's workload, step by step, and the healing at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ..clock import Clock
+from ..plan import Plan
+from ..session import Session
+from .actor import Actor
+from .batches import Batches
+from .feeds import Feeds
+from .keys import Keys
+from .life import Life
+from .outside import Outside
+from .runs import Runs
+
+__all__ = ["Scenario"]
+
+_LINE_UP_NS = 4_000_000
+
+
+class Scenario:
+    """One worker's behaviour, drawn from its own random numbers."""
+
+    def __init__(
+        self, session: Session, plan: Plan, clock: Clock, *, slot: int, incarnation: int, start: int
+    ) -> None:
+        self._actor = Actor(session, plan, clock, slot=slot, incarnation=incarnation, start=start)
+        self._plan = plan
+        self._raced = -1
+        self._runs = Runs(self._actor)
+        self._keys = Keys(self._actor)
+        self._feeds = Feeds(self._actor)
+        outside = Outside(self._actor)
+        batches = Batches(self._actor)
+        steps: dict[str, Callable[[], None]] = {
+            "enqueue": self._runs.enqueue,
+            "claim": self._runs.claim,
+            "stale run": self._runs.stale,
+            "repair": self._runs.repair,
+            "event": self._keys.event,
+            "reconcile": self._keys.reconcile,
+            "stale key": self._keys.stale,
+            "effect": outside.effect,
+            "request": outside.request,
+            "resource": Life(self._actor).step,
+            "record": self._feeds.record,
+            "consume": self._feeds.consume,
+            "batch of runs": batches.runs,
+            "batch of keys": batches.keys,
+        }
+        self._steps = [steps[name] for name in plan.weights]
+        self._weights = list(plan.weights.values())
+
+    def step(self) -> None:
+        """One thing that a worker does; when a new race is on, that first."""
+        if self._plan.race_ms and self._race_is_on():
+            return
+        self._actor.random.choices(self._steps, self._weights)[0]()
+
+    def _race_is_on(self) -> bool:
+        period = self._plan.race_ms * 1_000_000
+        heat, into = divmod(self._actor.elapsed_ns(), period)
+        if period - into < _LINE_UP_NS:
+            time.sleep((period - into) / 1e9)
+            heat += 1
+        if heat == self._raced:
+            return False
+        self._raced = heat
+        self._runs.race(heat)
+        return True
+
+    def think(self) -> None:
+        """Time between calls, in which a worker would do its work."""
+        self._actor.think()
+
+    # Healing.
+
+    def drain(self, deadline: int) -> bool:
+        """Finish what there is, until there is nothing; False when it will not end.
+
+        The wait is for leases to end and for requeued keys to fall due.
+        """
+        patience = self._plan.heal_patience_ms * 1_000_000
+        progress = time.monotonic_ns()
+        while True:
+            # Not `or`: each of them has to be asked until it has nothing.
+            if any([self._runs.drain(), self._keys.drain(), self._feeds.catch_up()]):
+                progress = time.monotonic_ns()
+                continue
+            if self._empty():
+                return True
+            now = time.monotonic_ns()
+            if now > deadline or now - progress > patience:
+                return False
+            time.sleep(self._actor.random.uniform(0.02, 0.05))
+
+    def _empty(self) -> bool:
+        """Whether to stop asking. Not recorded: the tables at the end are the evidence."""
+        store = self._actor.session.store
+        if store is None:
+            raise RuntimeError("the session has no store")
+        waiting = [
+            store.runs.list(status="claimed", limit=1),
+            store.runs.list(status="parked", limit=1),
+            store.queue.list(limit=1),
+        ]
+        return not any(waiting)

@@ -1,0 +1,70 @@
+"""The feeds: writers, consumers with a watermark that they share, and one's own place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .actor import Actor
+
+_GROUPS = 2
+
+
+class Feeds:
+    """What a worker writes and reads."""
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+        self._place = 0
+        self._group = f"consumer-{actor.slot % _GROUPS}"
+
+    def record(self) -> None:
+        """Tell what happened to a run, sometimes to a resource."""
+        actor = self._actor
+        payload = {"token": actor.unique("event")}
+        if actor.chance(0.2):
+            name = {"controller": "reconcile", "key": f"key-{actor.random.randrange(3)}"}
+            actor.call("events.record", **name, type="Seen", payload=payload)
+            if actor.chance(0.2):
+                actor.call("events.list", **name, limit=4)
+            return
+        actor.call(
+            "feed.record",
+            run_id=actor.unique("run"),
+            workflow_ref="stress",
+            type="progress",
+            runner_id=actor.runner,
+            payload=payload,
+        )
+
+    def consume(self) -> None:
+        """Read on from the group's watermark, and move it; or from one's own place."""
+        actor = self._actor
+        if actor.chance(0.3):
+            self.catch_up()
+            return
+        place = actor.call("feed.watermark", session_id=self._group).value
+        if place is None:
+            return
+        events = self._read(place, actor.choice(1, 3, 10))
+        if events is None:
+            return
+        if events:
+            if not actor.chance(0.15):
+                place = events[-1].seq
+            actor.think()
+        elif actor.chance(0.3):
+            # A consumer that comes late with what it did long ago.
+            place //= 2
+        actor.call("feed.set_watermark", session_id=self._group, seq=place)
+
+    def catch_up(self) -> bool:
+        """Read one page from one's own place; False at the end of the feed."""
+        events = self._read(self._place, 20)
+        if events:
+            self._place = events[-1].seq
+        if self._actor.chance(0.1):
+            self._actor.call("feed.latest_seq")
+        return bool(events)
+
+    def _read(self, place: int, limit: int) -> Any:
+        return self._actor.call("feed.after", seq=place, limit=limit).value
