@@ -241,7 +241,8 @@ def _run_engines(plans: Sequence[Plan], folder: Path, as_json: bool, kept: bool)
     progress = Progress(Console(stderr=True))
     runs: list[RunVerdict] = []
     for plan in plans:
-        with progress.of(f"{plan.engine}, seed {plan.seed}"):
+        histories = folder / plan.engine / "history"
+        with progress.of(f"{plan.engine}, seed {plan.seed}", histories):
             execute(plan, folder / plan.engine, progress.watch)
             progress.phase("checking")
             runs.append(check(folder / plan.engine))

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.status import Status
 
 from .live import Counts
+from .lookout import Lookout
+
+_LOOK_SECONDS = 1.0
 
 
 class Progress:
@@ -21,11 +25,17 @@ class Progress:
         self._label = ""
         self._began = 0.0
         self._phase = ""
+        self._lookout: Lookout | None = None
+        self._looked = 0.0
 
     @contextmanager
-    def of(self, label: str) -> Iterator[None]:
-        """Show one run, from here to the end of the block."""
+    def of(self, label: str, histories: Path | None = None) -> Iterator[None]:
+        """Show one run, from here to the end of the block.
+
+        Where its histories are given, violations are counted while they grow.
+        """
         self._label, self._began, self._phase = label, time.monotonic(), ""
+        self._lookout = None if histories is None else Lookout(histories)
         if not self._console.is_terminal:
             yield
             return
@@ -44,8 +54,18 @@ class Progress:
             f"{counts.claims:,} claims",
             f"{counts.refusals:,} refusals",
             *(f"{number} {kind}" for kind, number in sorted(faults.items())),
+            *self._violations(phase),
         ]
         self._show(phase, " · ".join(parts))
+
+    def _violations(self, phase: str) -> list[str]:
+        """Violations so far, looked for now and then; the checkers have the last word."""
+        if self._lookout is None:
+            return []
+        if phase != self._phase or time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._lookout.look()
+            self._looked = time.monotonic()
+        return [f"{self._lookout.violations:,} violations so far"]
 
     def phase(self, phase: str) -> None:
         self._show(phase, f"{time.monotonic() - self._began:.1f} s")

@@ -108,18 +108,19 @@ def shrink(
     if failed:
         # Enough tries that a plan which fails as often as this one would be seen to fail.
         tries = min(_MOST_TRIES, math.ceil(2 * runs / failed))
-        _take_away(search, plan, _first_violation_ms(verdict), tries)
+        _take_away(search, plan, tries)
     gathered = _keep(search)
     result = _result(search, runs, failed, time.monotonic() - began)
     (folder / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
     return result, gathered
 
 
-def _take_away(search: _Search, plan: Plan, first_at_ms: float, tries: int) -> None:
+def _take_away(search: _Search, plan: Plan, tries: int) -> None:
     refused: set[str] = set()
     progress = True
     while progress:
         progress = False
+        first_at_ms = math.inf if search.best is None else _first_violation_ms(search.best[2])
         for what, smaller in candidates(plan, first_at_ms):
             if what in refused or search.over(smaller):
                 continue
@@ -143,9 +144,9 @@ def candidates(plan: Plan, first_at_ms: float) -> Iterator[tuple[str, Plan]]:
     if plan.faults:
         yield "no faults", without(faults=(), faults_asked=())
         for kind in dict.fromkeys(fault.kind for fault in plan.faults):
-            kept = tuple(fault for fault in plan.faults if fault.kind != kind)
-            if kept:
-                yield f"no {kind}", without(faults=kept)
+            other = tuple(fault for fault in plan.faults if fault.kind != kind)
+            if other:
+                yield f"no {kind}", without(faults=other)
         half = plan.faults[: len(plan.faults) // 2]
         if half:
             yield f"the first {len(half)} faults", without(faults=half)
@@ -153,9 +154,9 @@ def candidates(plan: Plan, first_at_ms: float) -> Iterator[tuple[str, Plan]]:
         if processes < plan.processes:
             kept = tuple(fault for fault in plan.faults if fault.slot < processes)
             yield f"{processes} processes", without(processes=processes, faults=kept)
-    for kind, weight in plan.weights.items():
+    for work, weight in plan.weights.items():
         if weight and sum(map(bool, plan.weights.values())) > 1:
-            yield f"no {kind}", without(weights={**plan.weights, kind: 0})
+            yield f"no {work}", without(weights={**plan.weights, work: 0})
     if plan.seconds > _SHORTEST_SECONDS:
         shorter = max(_SHORTEST_SECONDS, round(plan.seconds / 2, 1))
         kept = tuple(fault for fault in plan.faults if fault.at_ms < shorter * 1000)
@@ -206,7 +207,7 @@ def by_words(result: Shrunk) -> Iterator[str]:
         f"({result.tried} runs in {result.seconds:.0f} s)"
     )
     if not result.repeat:
-        yield "  what failed before did not fail again: the evidence of the first run is all there is"
+        yield "  it did not fail again: the evidence of the first run is all there is"
         return
     if result.smaller_by:
         yield f"  it still fails with: {', '.join(result.smaller_by)}"

@@ -6,6 +6,7 @@ processes share, so a worker whose wall clock is off is drawn where it really wa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -103,8 +104,8 @@ class Claims:
         return dict(sorted(self._lanes.items(), key=lambda lane: lane[1][0].start))
 
 
-def lane_of(table: str, key: tuple[str, ...]) -> str:
-    return f"{table}:{'/'.join(key)}"
+def lane_of(table: str, key: Sequence[object]) -> str:
+    return f"{table}:{'/'.join(map(str, key))}"
 
 
 def label_of(lane: str) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import history, timeline, witness
 from ..history import TornHistoryError
-from ..operations import Commit, Op
+from ..operations import Commit, Event, Op
 from ..run import DATABASE
+from ..sut.check import events as external_events
+from ..sut.setup import is_external
 from ..verdict import RunVerdict
 from ..witness import WitnessError
 from .claims import Claim, Claims
@@ -54,11 +57,9 @@ def gather(directory: Path, run: RunVerdict) -> Gathered:
     audience = _Audience(tellers)
     claims = Claims(origin, frozenset(audience.lanes))
     figures = Figures(origin)
-    paths = sorted((directory / "history").glob("worker-*.jsonl"))
-    histories = [(path.stem, history.read(path)) for path in paths]
     problem = ""
     try:
-        for event in timeline.join(histories, witness.read(directory / DATABASE)):
+        for event in _events(directory):
             op = event.op
             if isinstance(event, Commit):
                 claims.add(event)
@@ -85,6 +86,14 @@ def gather(directory: Path, run: RunVerdict) -> Gathered:
         problem=problem,
         lanes=frozenset(audience.lanes),
     )
+
+
+def _events(directory: Path) -> Iterator[Event]:
+    if is_external(directory):
+        return external_events(directory)
+    paths = sorted((directory / "history").glob("worker-*.jsonl"))
+    histories = [(path.stem, history.read(path)) for path in paths]
+    return timeline.join(histories, witness.read(directory / DATABASE))
 
 
 class _Audience:

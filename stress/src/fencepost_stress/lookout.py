@@ -1,0 +1,161 @@
+"""Violations while the run is on, for the progress display: a few rules that need no witness.
+
+The verdict comes from the checkers afterwards. These rules only look at what workers wrote
+into their histories, and object only to what no correct store can answer:
+
+- a claim of a run, made at a time at which another acknowledged claim of it was live,
+  unless a call that lets go of that one had begun;
+- a renewal or verification that succeeded after the lease's end, by the worker's own clock;
+- a call that succeeded with a token although a later claim of the row, by its fence number,
+  had been acknowledged before the call began.
+
+All files are read to their ends at each look, and a claim is judged one look later: whatever
+had begun before it took effect is in the files by then, because a call is written down first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .history import Clock, Invoke, Ok, Record
+
+_KEPT = 50_000
+"""So many claims are kept in mind, the latest ones."""
+_KEEPS = frozenset({"claim_next", "enqueue", "renew", "renew_many", "verify", "get"})
+"""Calls that let go of nothing; any other one that carries a token may."""
+_USES = frozenset({"renew", "verify", "park", "complete", "delete", "settle", "requeue"})
+_decoder = msgspec.json.Decoder(Record)
+
+
+@dataclass(slots=True)
+class _Held:
+    """An acknowledged claim. `until` is the lease's end, by the wall time that its calls read.
+
+    `released` is when the first call that may let go of it was invoked.
+    """
+
+    lane: str
+    token: str
+    fence: int
+    returned: int
+    now: int
+    until: int
+    released: int | None = None
+
+
+@dataclass(slots=True)
+class _File:
+    path: Path
+    offset: int = 0
+    call: Invoke | None = None
+    now: int | None = None
+
+
+class Lookout:
+    """Reads the histories of a run as they grow. `violations` counts what it saw.
+
+    `clock_error_ms` is how far the wall clocks of two workers may be apart.
+    """
+
+    def __init__(self, histories: Path, clock_error_ms: int = 0) -> None:
+        self._folder = histories
+        self._slack = clock_error_ms
+        self._files: dict[Path, _File] = {}
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._newest: OrderedDict[str, _Held] = OrderedDict()
+        self._pairs: list[tuple[_Held, _Held]] = []
+        self.violations = 0
+
+    def look(self) -> int:
+        """Read on; gives the violations so far."""
+        due, self._pairs = self._pairs, []
+        for path in sorted(self._folder.glob("worker-*.jsonl")):
+            file = self._files.setdefault(path, _File(path))
+            for record in _more(file):
+                self._take(file, record)
+        for before, after in due:
+            early = before.now < after.now < before.until - self._slack
+            free = before.released is not None and before.released <= after.returned
+            self.violations += early and not free
+        for kept in (self._held, self._newest):
+            while len(kept) > _KEPT:
+                kept.popitem(last=False)
+        return self.violations
+
+    def _take(self, file: _File, record: Record) -> None:
+        if isinstance(record, Invoke):
+            file.call, file.now = record, None
+            if record.name.partition(".")[2] not in _KEEPS:
+                for token in _tokens(record.args):
+                    held = self._held.get(token)
+                    if held is not None and held.released is None:
+                        held.released = record.mono
+        elif isinstance(record, Clock):
+            file.now = record.wall
+        elif isinstance(record, Ok) and file.call is not None and file.now is not None:
+            self._returned(file.call, file.now, record)
+
+    def _returned(self, call: Invoke, now: int, ok: Ok) -> None:
+        facet, _, verb = call.name.partition(".")
+        if isinstance(ok.result, dict) and "lease_ms" in call.args and facet in {"runs", "queue"}:
+            token = ok.result.get("claim_token") or ok.result.get("token")
+            fence = ok.result.get("fence")
+            if isinstance(token, str) and isinstance(fence, int):
+                until = now + int(call.args["lease_ms"])
+                self._claimed(_Held(_lane(ok.result), token, fence, ok.mono, now, until))
+        elif verb in _USES and ok.result is True:
+            for token in _tokens(call.args):
+                if token in self._held:
+                    self._used(self._held[token], call, verb, now)
+
+    def _claimed(self, claim: _Held) -> None:
+        before = self._newest.get(claim.lane)
+        if before is not None and before.fence > claim.fence:
+            # It was read later than the claim that came after it.
+            before, after = claim, before
+        else:
+            after = claim
+            self._newest[claim.lane] = claim
+            self._newest.move_to_end(claim.lane)
+        self._held[claim.token] = claim
+        if before is not None and claim.lane.startswith("run "):
+            self._pairs.append((before, after))
+
+    def _used(self, held: _Held, call: Invoke, verb: str, now: int) -> None:
+        newest = self._newest.get(held.lane, held)
+        taken = newest.fence > held.fence and newest.returned < call.mono
+        expired = verb in {"renew", "verify"} and now >= held.until
+        self.violations += taken or expired
+        if verb == "renew":
+            held.until = now + int(call.args["lease_ms"])
+
+
+def _more(file: _File) -> Iterator[Record]:
+    """The records that were added to a file, as far as they are whole lines."""
+    with file.path.open("rb") as source:
+        source.seek(file.offset)
+        complete, newline, _ = source.read().rpartition(b"\n")
+    if newline:
+        file.offset += len(complete) + 1
+        yield from _decoder.decode_lines(complete)
+
+
+def _tokens(args: dict[str, Any]) -> Iterator[str]:
+    """The claim tokens that a call carries, one or many."""
+    for claim in (args, args.get("claim"), *(args.get("claims") or ())):
+        if isinstance(claim, dict):
+            yield from (str(claim[name]) for name in ("claim_token", "token") if name in claim)
+        elif isinstance(claim, list):
+            yield from (part for part in claim if isinstance(part, str))
+
+
+def _lane(record: dict[str, Any]) -> str:
+    if "run_id" in record:
+        return f"run {record['run_id']}"
+    return f"key {record.get('controller')}/{record.get('key')}"
