@@ -9,7 +9,7 @@ into their histories, and object only to what no correct store can answer:
 - a call that succeeded with a token although a later claim of the row, by its fence number,
   had been acknowledged before the call began.
 
-All files are read to their ends at each look, and a claim is judged one look later: whatever
+All files are read to their ends at each look, and an answer is judged one look later: whatever
 had begun before it took effect is in the files by then, because a call is written down first.
 """
 
@@ -70,16 +70,21 @@ class Lookout:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._newest: OrderedDict[str, _Held] = OrderedDict()
         self._pairs: list[tuple[_Held, _Held]] = []
+        self._uses: list[tuple[_Held, int]] = []
         self.violations = 0
 
     def look(self) -> int:
         """Read on; gives the violations so far."""
-        due, self._pairs = self._pairs, []
+        pairs, self._pairs = self._pairs, []
+        uses, self._uses = self._uses, []
         for path in sorted(self._folder.glob("worker-*.jsonl")):
             file = self._files.setdefault(path, _File(path))
             for record in _more(file):
                 self._take(file, record)
-        for before, after in due:
+        for held, invoked in uses:
+            newest = self._newest.get(held.lane, held)
+            self.violations += newest.fence > held.fence and newest.returned < invoked
+        for before, after in pairs:
             early = before.now < after.now < before.until - self._slack
             free = before.released is not None and before.released <= after.returned
             self.violations += early and not free
@@ -128,10 +133,8 @@ class Lookout:
             self._pairs.append((before, after))
 
     def _used(self, held: _Held, call: Invoke, verb: str, now: int) -> None:
-        newest = self._newest.get(held.lane, held)
-        taken = newest.fence > held.fence and newest.returned < call.mono
-        expired = verb in {"renew", "verify"} and now >= held.until
-        self.violations += taken or expired
+        self.violations += verb in {"renew", "verify"} and now >= held.until
+        self._uses.append((held, call.mono))
         if verb == "renew":
             held.until = now + int(call.args["lease_ms"])
 
