@@ -7,7 +7,7 @@ an owner that comes back too late, continued once, and never stranded.
 from . import errors, paths
 from ._version import __version__
 from .canonical import canonical_json, fingerprint
-from .engine.select import EngineInfo, engine_info
+from .engine.info import EngineInfo, engine_info
 from .errors import FencepostError
 from .guard import GuardWarning
 from .opening import open

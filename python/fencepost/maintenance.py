@@ -127,11 +127,7 @@ def _prune(engine: Engine, statement: str, before: int, left: int | None, unread
     total, text = 0, iso_from_ms(before)
     while left is None or total < left:
         batch = _PRUNED_AT_ONCE if left is None else min(_PRUNED_AT_ONCE, left - total)
-        params: dict[str, Value] = {
-            "before": iso_from_ms(before),
-            "limit": batch,
-            "unread": int(unread),
-        }
+        params: dict[str, Value] = {"before": text, "limit": batch, "unread": int(unread)}
         count = engine.change(statement, params)
         total += count
         if count == 0:

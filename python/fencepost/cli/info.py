@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from ..engine.select import engine_info
+from ..engine.info import engine_info
 
 
 def add_parser(commands: Any) -> None:

@@ -7,27 +7,14 @@ is installed; only its absence leads to the Python engine, and `engine_info` say
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
 from .._version import __version__
 from ..errors import EngineUnavailableError, InvalidArgumentError
 from ..shown import shown
-from ..sqlite_versions import can_lose_commits
 
 CHOICES = ("auto", "native", "python")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineInfo:
-    """Which engine runs and why; versions of SQLite as text, None where not loadable."""
-
-    engine: str
-    reason: str
-    native_sqlite: str | None
-    python_sqlite: str | None
-    python_sqlite_can_lose_commits: bool
 
 
 def native_module() -> ModuleType | None:
@@ -77,19 +64,3 @@ def choose(engine: str | None = None) -> tuple[str, str]:
             "install a wheel for this platform, or use engine='python'"
         )
     return "python", "the native extension is not installed"
-
-
-def engine_info(engine: str | None = None) -> EngineInfo:
-    """Which engine `open(engine=engine)` would use, why, and both SQLite versions.
-
-    Raises EngineUnavailableError and InvalidArgumentError as `open` does.
-    """
-    chosen, reason = choose(engine)
-    native, linked = native_module(), python_sqlite()
-    return EngineInfo(
-        chosen,
-        reason,
-        None if native is None else str(native.sqlite_version()),
-        linked,
-        linked is not None and can_lose_commits(linked),
-    )

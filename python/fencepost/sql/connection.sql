@@ -63,3 +63,7 @@ PRAGMA foreign_key_check;
 -- name: read_snapshot
 -- A read that holds its snapshot: the backup's steps all see the same commit.
 BEGIN;
+
+-- name: own_checkpoints
+-- See engine/python/checkpoints.py.
+PRAGMA wal_autocheckpoint = 0;

@@ -20,6 +20,7 @@ from ...errors import refusal
 from ...statements import script
 from ..protocol import Clock, Row, Value
 from . import forks
+from .checkpoints import Checkpoints
 from .group_commit import GroupCommit, Job, identity_of
 from .session import is_busy
 from .turns import Turns
@@ -50,6 +51,7 @@ class Connection(GroupCommit):
         self._pid = os.getpid()
         self._file = identity_of(path)
         self._turns = Turns(path, busy_timeout_ms)
+        self._checkpoints = Checkpoints(path)
         self._jobs: deque[Job] = deque()
         # Re-entrant only to notice a call from inside a call (a signal handler, a clock).
         self._lock = threading.RLock()
@@ -67,7 +69,7 @@ class Connection(GroupCommit):
                 cached_statements=256,
             )
             _keep_plans(self._sqlite)
-            settings = ["foreign_keys_on", f"synchronous_{synchronous}"]
+            settings = ["foreign_keys_on", f"synchronous_{synchronous}", "own_checkpoints"]
             settings += ["query_only"] if read_only else []
             for setting in settings:
                 self._patiently(partial(self._execute, f"connection.{setting}"))

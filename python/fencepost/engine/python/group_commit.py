@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import refusal, sqlite_failure
+from .checkpoints import Checkpoints
 from .session import Session, code_of, is_busy
 from .turns import Turns
 
@@ -64,6 +65,7 @@ class GroupCommit(Session):
     _path: str
     _file: tuple[int, int] | None
     _turns: Turns
+    _checkpoints: Checkpoints
     _jobs: deque[Job]
 
     def _work_off(self, own: Job) -> None:
@@ -99,6 +101,7 @@ class GroupCommit(Session):
             raise
         else:
             job.end(result, None)
+            self._checkpoints.after_commit(self._empty_log)
 
     def _share(self, jobs: list[Job]) -> bool:
         """Do the jobs in one transaction; False where it failed as a whole."""
@@ -119,7 +122,16 @@ class GroupCommit(Session):
             raise
         for job, (result, failed) in zip(jobs, outcomes, strict=True):
             job.end(result, failed)
+        self._checkpoints.after_commit(self._empty_log)
         return True
+
+    def _empty_log(self) -> bool:
+        try:
+            blocked, _, _ = self._execute("connection.checkpoint_truncate").fetchone()
+        except sqlite3.Error:
+            # The commit stands; what a checkpoint can't do now, a later one does.
+            return False
+        return bool(blocked == 0)
 
     def _in_savepoint(self, job: Job) -> tuple[Any, Exception | None]:
         self._execute("connection.savepoint")

@@ -1,0 +1,40 @@
+"""Keeping the write-ahead log bounded while many processes write.
+
+SQLite begins its log anew only when a writer finds it moved to the last frame. Its
+automatic checkpoint runs after a COMMIT, when under load the next writer has begun at the
+old end already: with two busy writers the log grows without bound though nobody reads.
+So the automatic one is off, and whoever commits to a log that has grown long empties it,
+in its turn at the lock, when the others sleep.
+
+Mirrors `rust/fencepost-core/src/checkpoints.rs`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+LOG_BYTES = 4 * 1024 * 1024
+
+
+class Checkpoints:
+    """When one connection empties the log."""
+
+    def __init__(self, path: str) -> None:
+        self._log = f"{path}-wal"
+        self._limit = LOG_BYTES
+
+    def after_commit(self, empty: Callable[[], bool]) -> None:
+        """Empty the log where it has grown long; `empty` says whether it could.
+
+        A reader that holds a snapshot keeps the log from being emptied: it is tried again
+        when the log has grown by as much once more, not at each commit.
+        """
+        try:
+            size = os.stat(self._log).st_size
+        except OSError:
+            return
+        if size >= self._limit:
+            self._limit = LOG_BYTES if empty() else size + LOG_BYTES
+        elif size < LOG_BYTES:
+            self._limit = LOG_BYTES
