@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -128,7 +128,7 @@ class Agreement(RuleBasedStateMachine):
             side.begin(op, arguments)
         first, second = (side.end() for side in self._sides)
         # As text: True is not 1, 1.0 is not 1, and the order of members counts.
-        assert repr(first) == repr(second), (op, arguments)
+        assert repr(first) == repr(second), f"{op} {arguments!r:.1000}"
         if first[0] == "result":
             self._remember(first[1])
             self._seen[op] += first[1] is not False and first[1] != []
@@ -193,6 +193,8 @@ def test_the_engines_agree(
             max_examples=int(explore or 80),
             stateful_step_count=50,
             derandomize=explore is None,
+            # What differs is said in place; only who explores has the time for less.
+            phases=[Phase.generate, *([Phase.shrink] if explore else [])],
             database=None,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 import traceback
@@ -77,3 +78,33 @@ def test_all_of_many_processes_open_a_new_path(
     for depth in range(len(folders)):
         folder = tmp_path.joinpath(*folders[: depth + 1])
         assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def storm_again(*, folder: str, engines: list[str], paths: int) -> list[int]:
+    """A few processes that open one new path after the other, each at the same moment."""
+    for engine in engines:
+        fencepost.engine_info(engine)
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(len(engines))
+
+    def open_all(engine: str) -> None:
+        for number in range(paths):
+            barrier.wait(20)
+            fencepost.open(f"{folder}/{number}", engine=engine, synchronous="off").close()
+
+    children = [context.Process(target=open_all, args=(engine,)) for engine in engines]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    return [child.exitcode or 0 for child in children]
+
+
+def test_first_openings_collide_often_and_all_succeed(
+    start: Callable[..., Child], tmp_path: Path, engines: list[str]
+) -> None:
+    four = (engines * 4)[:4]
+    child = start()
+
+    assert child.run(storm_again, folder=str(tmp_path), engines=four, paths=40) == [0] * 4
+    check_file(child, tmp_path / "0")

@@ -126,6 +126,39 @@ def test_every_method_is_tried(engine: str, tmp_path: Path) -> None:
         assert calls.all_methods(store) == set(calls.CALLS)
 
 
+def drop_in_child(*, path: str, engine: str) -> list[int]:
+    """How many descriptors of the database a child has, before and after it drops the store."""
+    stores = [fencepost.open(path, engine=engine)]
+    stores[0].runs.enqueue(run_id="before", **RUN)
+
+    def in_child() -> list[int]:
+        before = _descriptors(path)
+        stores[0].close()
+        stores.clear()
+        gc.collect()
+        return [before, _descriptors(path)]
+
+    counts: list[int] = _in_fork(in_child, leave="sys.exit")
+    stores[0].close()
+    return counts
+
+
+def _descriptors(path: str) -> int:
+    file = os.stat(path)
+    names = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    return sum(os.path.exists(name) and os.path.samestat(os.stat(name), file) for name in names)
+
+
+def test_a_forked_child_never_closes_the_connection(
+    start: Callable[..., Child], path: Path, engine: str
+) -> None:
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("this system does not show a process's descriptors")
+    before, after = start().run(drop_in_child, path=str(path), engine=engine)
+
+    assert before == after > 0
+
+
 def fork_inside_a_transaction(*, path: str, engine: str, leave: str) -> list[str]:
     """The clock is called with the write lock held: fork there, and see who has it after."""
     found: list[str] = []
