@@ -69,15 +69,21 @@ def deaths(nemesis: Iterable[Record]) -> dict[str, int]:
 
 def join(histories: Iterable[Iterable[Record]], died: dict[str, int]) -> Calls:
     """Read all histories."""
+    return group(call for history in histories for call in _of(history, died))
+
+
+def group(found: Iterable[Call]) -> Calls:
+    """Sort calls by what they are about."""
     calls = Calls()
-    found = [call for history in histories for call in _of(history, died)]
-    found.sort(key=lambda call: call.low)
-    calls.count = len(found)
     parents: dict[str, str] = {}
-    for call in found:
-        parent = call.op.args.get("parent")
+    for call in sorted(found, key=lambda call: call.low):
+        calls.count += 1
+        parent = call.op.args.get("parent_run_id")
         if call.run is None:
-            (calls.ghosts if call.unknown else calls.empty).append(call)
+            if call.unknown:
+                calls.ghosts.append(call)
+            elif not call.refused:
+                calls.empty.append(call)
             continue
         calls.by_run.setdefault(call.run, []).append(call)
         if parent is not None:
@@ -85,7 +91,6 @@ def join(histories: Iterable[Iterable[Record]], died: dict[str, int]) -> Calls:
             parents[call.run] = parent
         elif call.name == "delete" and call.run in parents:
             calls.by_parent[parents[call.run]].append(call)
-    calls.empty = [call for call in calls.empty if not call.refused]
     return calls
 
 
@@ -114,12 +119,12 @@ def _of(history: Iterable[Record], died: dict[str, int]) -> Iterator[Call]:
 
 
 def _call(op: Op, death: int) -> Call:
-    run = op.args.get("run")
+    run = op.args.get("run_id")
     label = op.args.get("claim", "")
     if op.name == "claim":
         label = f"{op.process}/{op.n}"
         if op.status == "ok" and op.result is not None:
-            run = op.result["run"]
+            run = op.result["run_id"]
     high = op.returned
     if op.status == "unknown":
         # After an error something may still be under way, as long as the process lives.

@@ -101,10 +101,19 @@ def _free(calls: Sequence[Call], terms: Terms) -> Iterator[tuple[int, int, str]]
         since = _freed(call, calls, terms)
         if since is None or since >= ended:
             continue
-        others = [one.low for one in acting if one is not call and one.high > since]
+        # Whoever returned after it began may have come after it, and before it returned.
+        others = [
+            one.low
+            for one in acting
+            if one.high > call.low and not (one is call or _renews(one, call))
+        ]
         until = min([ended, *others])
         if until > since:
             yield since, until, str(call.run)
+
+
+def _renews(call: Call, claim: Call) -> bool:
+    return call.name == "renew" and call.claim == claim.claim
 
 
 def _freed(call: Call, calls: Sequence[Call], terms: Terms) -> int | None:
@@ -114,11 +123,7 @@ def _freed(call: Call, calls: Sequence[Call], terms: Terms) -> int | None:
     if call.name == "enqueue" or (call.name == "release" and call.result is True):
         return call.high
     if call.name == "claim" and terms.lease == "expires":
-        renewed = [
-            one.high
-            for one in calls
-            if one.claim == call.claim and one.name == "renew" and one.result is not False
-        ]
+        renewed = [one.high for one in calls if _renews(one, call) and one.result is not False]
         return max([call.high, *renewed]) + terms.lease_ns + terms.error_ns
     return None
 

@@ -9,6 +9,7 @@ from .calls import Call
 from .terms import Evidence
 
 _ENDINGS = frozenset({"complete", "delete"})
+_LETTING_GO = _ENDINGS | {"release"}
 
 
 class Finished:
@@ -31,6 +32,9 @@ class Finished:
             certain = any(not call.unknown for call in enqueued)
             ledger.exercised += certain
             state = states.get(run)
+            if evidence.terms.lease == "taken" and state != "waiting":
+                # It is gone, whether the queue remembers it or not.
+                state = None
             if state == "claimed" and _may_stay(evidence, calls):
                 excused += 1
             elif state in {"waiting", "claimed"}:
@@ -72,11 +76,16 @@ def _may_stay(evidence: Evidence, calls: Sequence[Call]) -> bool:
     """Whether a claim may be left: its holder died with it, and the queue says that it stays."""
     if evidence.terms.lease != "kept":
         return False
-    claims = [call for call in calls if call.name == "claim"]
-    if not claims:
-        return bool(evidence.calls.ghosts)
-    last = claims[-1]
-    ended = any(
-        call.claim == last.claim and not call.unknown and call.name != "claim" for call in calls
+    claims = [call.claim for call in calls if call.name == "claim"]
+    # One of unknown outcome may have taken it after everybody else let go of it.
+    return bool(evidence.calls.ghosts) or not claims or not _let_go(calls, claims[-1])
+
+
+def _let_go(calls: Sequence[Call], claim: str) -> bool:
+    return any(
+        call.claim == claim
+        and call.name in _LETTING_GO
+        and call.result is not False
+        and not (call.unknown or call.refused)
+        for call in calls
     )
-    return not ended

@@ -18,6 +18,7 @@ from ..blackbox.calls import Calls, deaths, join
 from ..blackbox.terms import Evidence, Terms
 from ..checkers.base import Finding
 from ..history import TornHistoryError
+from ..operations import Event, Seen
 from ..plan import Plan
 from ..verdict import RunVerdict, decide, property_of, sometimes_of
 from .adapter import Item
@@ -68,6 +69,14 @@ def check(directory: Path) -> RunVerdict:
         run_seconds=ending.duration_seconds,
         check_seconds=round(time.perf_counter() - began, 3),
     )
+
+
+def events(directory: Path) -> Iterator[Event]:
+    """All calls in the order of their invocation, as the report tells them."""
+    calls, _ = _read(directory)
+    ops = [call.op for of_run in calls.by_run.values() for call in of_run]
+    ops += [call.op for call in (*calls.empty, *calls.ghosts)]
+    return (Seen(op) for op in sorted(ops, key=lambda op: op.invoked))
 
 
 def _read(directory: Path) -> tuple[Calls, dict[str, int]]:

@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..check import check as check_own
 from ..plan import FaultKind, make_plan
 from ..progress import Progress
 from ..verdict import RunVerdict
 from . import run
 from .check import check
+from .setup import is_external
 from .systems import System
 
 FAULTS: tuple[FaultKind, ...] = ("kill", "pause")
 """Those that need nothing of the queue: any process can be killed or stopped."""
 
 _UNSAFE = str.maketrans({"/": "-", " ": "-", ":": "-"})
+
+
+def named(adapters: Sequence[str], command: str | None) -> list[System]:
+    """The systems that the options name, each once."""
+    systems = [System(adapter=name) for name in dict.fromkeys(adapters)]
+    return [*systems, System(command=command)] if command else systems
+
+
+def check_any(directory: Path) -> RunVerdict:
+    """Decide a run's evidence, whatever it was a run of."""
+    return check(directory) if is_external(directory) else check_own(directory)
 
 
 def run_systems(

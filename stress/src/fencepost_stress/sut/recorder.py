@@ -30,7 +30,7 @@ class Recorder:
         self.operations = frozenset(adapter.capabilities.operations)
 
     def enqueue(self, run: str, parent: str | None = None) -> None:
-        args = {"run": run} if parent is None else {"run": run, "parent": parent}
+        args = {"run_id": run} if parent is None else {"run_id": run, "parent_run_id": parent}
         self._call("enqueue", args, lambda: self._adapter.enqueue(run, parent), _nothing)
 
     def claim(self, wait_ms: int = 0) -> Held | None:
@@ -42,7 +42,7 @@ class Recorder:
     def use(self, name: str, held: Held) -> bool | None:
         """Call `renew`, `verify`, `complete`, `release` or `delete`."""
         method = getattr(self._adapter, name)
-        args = {"run": held.claim.run, "claim": held.label}
+        args = {"run_id": held.claim.run, "claim": held.label}
         told: bool | None = self._call(name, args, lambda: method(held.claim), _as_it_is)
         return told
 
@@ -83,4 +83,4 @@ def _as_it_is(value: bool | None) -> bool | None:
 
 
 def _claim(value: Claim | None) -> dict[str, Any] | None:
-    return None if value is None else {"run": value.run, "handle": value.handle}
+    return None if value is None else {"run_id": value.run, "handle": value.handle}

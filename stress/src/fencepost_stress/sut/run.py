@@ -75,7 +75,8 @@ def execute(
     writer.begin("nemesis", plan_seed=plan.seed)
     began = time.monotonic()
     data = directory / "data"
-    with Crew(directory, data, plan.engine, clock.shared_offset(), _NODE) as crew:
+    offset = clock.shared_offset()
+    with Crew(directory, data, plan.engine, offset, _NODE) as crew:
         nemesis = Nemesis(plan, crew, board, writer)
         for slot in range(processes):
             crew.hire(slot)
@@ -101,9 +102,12 @@ def execute(
         problems.append(f"{left_over} processes did not end within the healing time")
     ending = Ending(
         healed=healed,
+        heal_started=(load_end + offset) // 1_000_000,
         duration_seconds=round(time.monotonic() - began, 3),
         faults=dict(nemesis.done),
         reached=board.total().reached,
+        wal_peak_bytes=0,
+        wal_samples=0,
         problems=tuple(problems),
     )
     save_ending(ending, directory)

@@ -29,12 +29,15 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """What the harness found when everybody was gone."""
+    """What the harness found when everybody was gone; the log of an unknown file is not watched."""
 
     healed: bool
+    heal_started: int
     duration_seconds: float
     faults: dict[str, int]
     reached: int
+    wal_peak_bytes: int
+    wal_samples: int
     problems: tuple[str, ...]
 
 
