@@ -46,8 +46,8 @@ def main() -> int:
         from . import plots
 
         plots.draw(results, ROOT / "docs" / "plots")
-        report.fill(ROOT / "docs" / "benchmarks.md", results)
-        report.fill(ROOT / "docs" / "contention.md", results)
+        for document in sorted((ROOT / "docs").glob("*.md")):
+            report.fill(document, results)
     missed = [goal for name in names for goal in results[name]["goals"] if not goal["met"]]
     return 1 if arguments.strict and missed else 0
 

@@ -33,6 +33,7 @@ class Shape:
 
     Attributes:
         table: `"runs"` or `"queue"`, whose operations are measured on it.
+        is_flat: whether the size shall make no difference; the docs say where it does.
     """
 
     shows: str
@@ -40,6 +41,7 @@ class Shape:
     small: int
     large: int
     fill: Callable[[int], Iterator[Step]]
+    is_flat: bool = True
 
 
 def _runs(first: int, count: int, status: str, **more: Any) -> Step:
@@ -75,6 +77,12 @@ def _expired(size: int) -> Iterator[Step]:
     yield _runs(0, size, "claimed", expires_at=LONG_AGO_MS)
 
 
+def _live_then_expired(size: int) -> Iterator[Step]:
+    """The case that is not flat: a claim in claim order has to step over the live ones."""
+    yield _runs(0, size, "claimed", expires_at=FAR_OFF_MS)
+    yield _runs(size, FEW, "claimed", expires_at=LONG_AGO_MS)
+
+
 def _due(size: int) -> Iterator[Step]:
     yield from _keys(0, size, "bench")
 
@@ -101,6 +109,9 @@ SHAPES = {
     "history": Shape("done runs, and 1,000 parked", "runs", FEW, 1_000_000, _history),
     "live_ahead": Shape("live claims ahead of 1,000 parked", "runs", 10, 10_000, _live_ahead),
     "expired": Shape("expired claims (mass crash)", "runs", FEW, 100_000, _expired),
+    "live_then_expired": Shape(
+        "live claims ahead of 1,000 expired", "runs", 10, 10_000, _live_then_expired, is_flat=False
+    ),
     "due": Shape("due keys", "queue", FEW, 1_000_000, _due),
     "behind_another": Shape(
         "due keys of another controller, then 1,000 of ours",

@@ -2,14 +2,17 @@
 
 A cycle takes a row through its life and puts a new one in, so the shape of a database
 stays what it is. The small and the large one are open in the same process and get the
-same cycles alternately, so whatever disturbs the machine disturbs both.
+same cycles alternately, so whatever disturbs the machine disturbs both. The first cycles
+warm up; they also count the pages that each operation appends to the log, which no noise
+can touch.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from statistics import median
 from typing import Any
@@ -24,7 +27,40 @@ WARM_UP = 20
 OPERATIONS = ("claim", "renew", "verify", "complete", "settle", "enqueue", "park")
 LONG_AGO = "2021-01-01T00:00:00.000Z"
 
-Times = dict[str, list[float]]
+Timed = Callable[[str, Callable[[], Any]], Any]
+FRAME_BYTES = 4096 + 24
+
+
+@dataclass(slots=True)
+class Meter:
+    """What the operations on one database cost, by operation.
+
+    Attributes:
+        log: the database's write-ahead log; None once the pages have been counted.
+    """
+
+    log: str | None
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    pages: dict[str, list[int]] = field(default_factory=dict)
+
+    def measure(self, operation: str, call: Callable[[], Any]) -> Any:
+        """Do it, and keep what it cost."""
+        before = self._log_bytes()
+        began = time.perf_counter()
+        result = call()
+        seconds = time.perf_counter() - began
+        if self.log is None:
+            self.seconds.setdefault(operation, []).append(seconds)
+        else:
+            grown = (self._log_bytes() - before) // FRAME_BYTES
+            self.pages.setdefault(operation, []).append(grown)
+        return result
+
+    def _log_bytes(self) -> int:
+        """Asking for a size opens nothing; a log that is not there yet has no pages."""
+        if self.log is None or not os.path.exists(self.log):
+            return 0
+        return os.stat(self.log).st_size
 
 
 def run(plan: Plan) -> Outcome:
@@ -44,13 +80,15 @@ def run(plan: Plan) -> Outcome:
                         "setting": setting,
                         "paths": paths,
                         "table": shape.table,
-                        "expired": name == "expired",
+                        "expired": name.endswith("expired") and shape.table == "runs",
                         "cycles": cycles,
                     }
                     variants[f"{engine} {setting}"] = partial(alone, __name__, job)
             found = interleaved(variants, plan.rounds)
         for variant, figures in found.items():
             outcome.rows.append(_row(name, large, variant, figures))
+            if variant == "native off":
+                outcome.rows.append(_pages(name, large, figures))
             outcome.goals += [
                 Goal.at_most(
                     f"{operation}, {shape.shows}, {variant}",
@@ -58,7 +96,7 @@ def run(plan: Plan) -> Outcome:
                     LIMIT,
                 )
                 for operation in OPERATIONS
-                if f"{operation} ratio" in figures
+                if f"{operation} ratio" in figures and shape.is_flat
             ]
     return outcome
 
@@ -80,6 +118,19 @@ def _row(shape: str, large: int, variant: str, figures: Mapping[str, Figure]) ->
     }
 
 
+def _pages(shape: str, large: int, figures: Mapping[str, Figure]) -> dict[str, Any]:
+    """Pages written by each operation, at the small and at the large size."""
+    row: dict[str, Any] = {
+        "rows of": SHAPES[shape].shows,
+        "sizes": f"{SHAPES[shape].small:,} / {large:,}",
+    }
+    for operation in OPERATIONS:
+        sizes = [figures.get(f"{operation} pages {size}") for size in ("small", "large")]
+        shown = [f"{figure.median:g}" for figure in sizes if figure is not None]
+        row[f"pages of {operation}"] = " / ".join(shown) or "-"
+    return row
+
+
 def work(job: dict[str, Any]) -> dict[str, float]:
     """Medians in microseconds at both sizes, and their ratio, for each operation."""
     import fencepost
@@ -94,34 +145,28 @@ def work(job: dict[str, Any]) -> dict[str, float]:
     cycle = _queue_cycle
     if job["table"] == "runs":
         cycle = partial(_runs_cycle, expired=job["expired"])
-    all_times: tuple[Times, Times] = ({}, {})
-    for serial in range(job["cycles"] + WARM_UP):
+    meters = [Meter(f"{path}-wal") for path in job["paths"]]
+    for serial in range(WARM_UP + job["cycles"]):
         if serial == WARM_UP:
-            for times in all_times:
-                times.clear()
+            for meter in meters:
+                meter.log = None
         for at in (0, 1) if serial % 2 else (1, 0):
-            cycle(stores[at], all_times[at])
+            cycle(stores[at], meters[at].measure)
     for store in stores:
         store.close()
     figures = {}
-    for operation in all_times[0]:
-        small, large = (median(times[operation]) for times in all_times)
+    for operation in meters[0].seconds:
+        small, large = (median(meter.seconds[operation]) for meter in meters)
         figures[f"{operation} small"] = small * 1e6
         figures[f"{operation} large"] = large * 1e6
         figures[f"{operation} ratio"] = large / small
+        for size, meter in zip(("small", "large"), meters, strict=True):
+            figures[f"{operation} pages {size}"] = median(meter.pages[operation])
     return figures
 
 
-def _timed(times: Times, operation: str, call: Callable[[], Any]) -> Any:
-    began = time.perf_counter()
-    result = call()
-    times.setdefault(operation, []).append(time.perf_counter() - began)
-    return result
-
-
-def _runs_cycle(store: Any, times: Times, *, expired: bool) -> None:
+def _runs_cycle(store: Any, timed: Timed, *, expired: bool) -> None:
     runs = store.runs
-    timed = partial(_timed, times)
     run = timed("claim", partial(runs.claim_next, runner_id="bench", lease_ms=60_000))
     claim = {"run_id": run.run_id, "claim_token": run.claim_token}
     timed("renew", partial(runs.renew, **claim, lease_ms=60_000))
@@ -144,9 +189,8 @@ def _runs_cycle(store: Any, times: Times, *, expired: bool) -> None:
     timed("park", partial(runs.park, run_id=new["run_id"], claim_token="token"))
 
 
-def _queue_cycle(store: Any, times: Times) -> None:
+def _queue_cycle(store: Any, timed: Timed) -> None:
     queue = store.queue
-    timed = partial(_timed, times)
     claim = timed("claim", partial(queue.claim_next, controllers=["bench"], lease_ms=60_000))
     timed("renew", partial(queue.renew, claim=claim, lease_ms=60_000))
     timed("settle", partial(queue.settle, claim=claim))
