@@ -14,6 +14,12 @@ pub trait Clock: Send + Sync {
     /// Milliseconds since the epoch, or [`Error::Clock`](crate::Error::Clock).
     fn now_ms(&self) -> Result<i64>;
 
+    /// Whether the asking thread may do what others wait for. Not one whose interrupts come
+    /// out of `now_ms`: they are its own.
+    fn serves_others(&self) -> bool {
+        true
+    }
+
     /// Asked now and then by a thread that waits, for the thread itself: an
     /// [`Error::Interrupted`](crate::Error::Interrupted) ends its wait.
     fn check_interrupts(&self) -> Result<()> {

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use crate::clock::Clock;
 use crate::desk::{Desk, Seat, Turn};
 use crate::error::{Error, Result};
+use crate::file::OpenedFile;
 use crate::group_commit::{Batch, Job, Task};
 use crate::open::{self, Options};
 use crate::patience::{Patience, patiently};
@@ -29,8 +30,9 @@ pub struct Store {
     /// For the one who has a turn at the desk.
     held: Mutex<Option<Held>>,
     process: u32,
-    clock: Box<dyn Clock>,
-    busy_timeout: Duration,
+    pub(crate) file: OpenedFile,
+    pub(crate) clock: Box<dyn Clock>,
+    pub(crate) busy_timeout: Duration,
     read_only: bool,
 }
 
@@ -51,6 +53,7 @@ impl Store {
     pub fn open(path: &Path, options: Options, clock: Box<dyn Clock>) -> Result<Self> {
         // An absolute path is never taken for a URI or for ":memory:".
         let path = std::path::absolute(path).map_err(|error| Error::Internal(error.to_string()))?;
+        let file = OpenedFile::new(&path);
         let held = Held {
             connection: open::open(&path, options, &*clock)?,
             turns: Turns::new(&path, options.busy_timeout),
@@ -59,6 +62,7 @@ impl Store {
             desk: Desk::default(),
             held: Mutex::new(Some(held)),
             process: process::id(),
+            file,
             clock,
             busy_timeout: options.busy_timeout,
             read_only: options.read_only,
@@ -112,9 +116,14 @@ impl Store {
 
     /// All rows of the named read statement. Parameters that it does not use may be given.
     pub fn read(&self, statement: &str, params: &[(String, Value)]) -> Result<Vec<Row>> {
-        let sql = statements::find(statement)
-            .ok_or_else(|| Error::Internal(format!("no statement {statement}")))?;
+        let sql = find(statement)?;
         self.session(|session| self.patiently(|| session.all_with(sql, params)))
+    }
+
+    /// Run the named write statement in a transaction; how many rows it changed.
+    pub fn change(&self, statement: &str, params: Vec<(String, Value)>) -> Result<usize> {
+        let sql = find(statement)?;
+        self.write(move |session| session.execute_with(sql, &params))
     }
 
     /// What `call` gives, tried again within the busy timeout; for what does not write rows.
@@ -159,7 +168,7 @@ impl Store {
         self.at_desk(turn, |session| {
             let outcome = transaction(session, since, || {
                 let done = work(session)?;
-                if waited.is_none_or(Seat::is_sociable) {
+                if waited.is_none_or(Seat::is_sociable) && session.clock.serves_others() {
                     batch.join(session)?;
                 }
                 Ok(done)
@@ -200,8 +209,14 @@ impl Store {
         work(&Session {
             connection: &held.connection,
             turns: &held.turns,
+            file: &self.file,
             clock: &*self.clock,
         })
+    }
+
+    pub(crate) fn refuse_unless_open(&self) -> Result<()> {
+        self.refuse_other_process()?;
+        self.desk.refuse_closed()
     }
 
     /// Before any lock: a fork may have copied it locked.
@@ -222,6 +237,10 @@ impl Store {
     pub(crate) fn waiting(&self) -> usize {
         self.desk.waiting()
     }
+}
+
+fn find(statement: &str) -> Result<&'static str> {
+    statements::find(statement).ok_or_else(|| Error::Internal(format!("no statement {statement}")))
 }
 
 impl Drop for Store {

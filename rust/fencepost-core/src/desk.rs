@@ -102,6 +102,13 @@ impl Desk {
         Ok(Some(Turn { desk: self }))
     }
 
+    pub(crate) fn refuse_closed(&self) -> Result<()> {
+        if self.lock().closed {
+            return Err(closed());
+        }
+        Ok(())
+    }
+
     /// Wait in line for a turn; None where somebody else did the job meanwhile.
     pub(crate) fn wait(
         &self,

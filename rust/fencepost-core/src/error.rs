@@ -44,6 +44,8 @@ pub enum Error {
     Clock(CallerError),
     /// The caller's thread was told to stop, with this.
     Interrupted(CallerError),
+    /// The file was deleted, moved or replaced under the store.
+    FileGone,
     /// The store was opened only for reading.
     ReadOnly,
     /// A defect of fencepost itself.
@@ -64,6 +66,7 @@ impl fmt::Display for Error {
             Self::Sqlite { code, detail } => write!(out, "SQLite code {code}: {detail}"),
             Self::Clock(error) => write!(out, "the clock failed: {error}"),
             Self::Interrupted(error) => write!(out, "interrupted: {error}"),
+            Self::FileGone => write!(out, "the file is gone"),
             Self::ReadOnly => write!(out, "the store is read-only"),
             Self::Internal(text) => write!(out, "a defect: {text}"),
         }

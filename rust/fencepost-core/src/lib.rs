@@ -5,6 +5,7 @@
 //! in the SQL. Nothing of Python is in this crate, and no SQL text: the statements are
 //! those of `python/fencepost/sql`, included at compile time.
 
+mod backup;
 mod clock;
 mod connection;
 mod desk;
@@ -12,6 +13,7 @@ mod effects;
 mod error;
 mod events;
 mod feed;
+mod file;
 mod group_commit;
 mod open;
 mod patience;

@@ -51,6 +51,19 @@ impl<'a> Patience<'a> {
     }
 }
 
+/// Sleep, unless interrupted.
+pub(crate) fn rest(time: Duration, clock: &dyn Clock) -> Result<()> {
+    let until = Instant::now() + time;
+    loop {
+        clock.check_interrupts()?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        thread::sleep(left.min(ASK_EVERY));
+    }
+}
+
 /// What `call` gives, tried again within the busy timeout.
 pub(crate) fn patiently<T>(
     timeout: Duration,

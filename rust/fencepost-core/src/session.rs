@@ -3,10 +3,11 @@
 //! Every statement stays prepared and is reset before the helper returns: one that is
 //! still stepping would keep a COMMIT from ending the transaction.
 
-use rusqlite::{Connection, Row as StoredRow, Rows, ToSql};
+use rusqlite::{CachedStatement, Connection, Row as StoredRow, Rows, ToSql};
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::file::OpenedFile;
 use crate::time::{MAX_TIME_MS, MIN_TIME_MS};
 use crate::turns::Turns;
 use crate::value::{Row, Value};
@@ -18,6 +19,7 @@ pub(crate) type Params<'a> = &'a [(&'a str, &'a dyn ToSql)];
 pub(crate) struct Session<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) turns: &'a Turns,
+    pub(crate) file: &'a OpenedFile,
     pub(crate) clock: &'a dyn Clock,
 }
 
@@ -89,6 +91,17 @@ impl Session<'_> {
 
     /// All rows of a query; parameters that it does not have are left out.
     pub(crate) fn all_with(&self, sql: &str, params: &[(String, Value)]) -> Result<Vec<Row>> {
+        let mut statement = self.bound(sql, params)?;
+        let columns = statement.column_count();
+        collect(statement.raw_query(), columns)
+    }
+
+    /// Run a statement that gives no rows, with such parameters; how many rows it changed.
+    pub(crate) fn execute_with(&self, sql: &str, params: &[(String, Value)]) -> Result<usize> {
+        Ok(self.bound(sql, params)?.raw_execute()?)
+    }
+
+    fn bound(&self, sql: &str, params: &[(String, Value)]) -> Result<CachedStatement<'_>> {
         let mut statement = self.connection.prepare_cached(sql)?;
         for index in 1..=statement.parameter_count() {
             let name = statement.parameter_name(index).unwrap_or_default();
@@ -99,8 +112,7 @@ impl Session<'_> {
                 .ok_or_else(|| Error::Internal(format!("no value for the parameter {name}")))?;
             statement.raw_bind_parameter(index, value)?;
         }
-        let columns = statement.column_count();
-        collect(statement.raw_query(), columns)
+        Ok(statement)
     }
 }
 

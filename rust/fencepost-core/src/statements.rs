@@ -24,6 +24,8 @@ pub const EVENTS: &str = include_str!("../../../python/fencepost/sql/events.sql"
 pub const FEED: &str = include_str!("../../../python/fencepost/sql/feed.sql");
 /// The questions about a file's layout.
 pub const LAYOUT: &str = include_str!("../../../python/fencepost/sql/layout.sql");
+/// The deletion of what is over.
+pub const PRUNE: &str = include_str!("../../../python/fencepost/sql/prune.sql");
 /// The statements on `queue`.
 pub const QUEUE: &str = include_str!("../../../python/fencepost/sql/queue.sql");
 /// The statements on `workflow_requests`.
@@ -32,6 +34,8 @@ pub const REQUESTS: &str = include_str!("../../../python/fencepost/sql/requests.
 pub const RESOURCES: &str = include_str!("../../../python/fencepost/sql/resources.sql");
 /// The statements on `workflow_run_queue`.
 pub const RUNS: &str = include_str!("../../../python/fencepost/sql/runs.sql");
+/// The counts of everything.
+pub const STATS: &str = include_str!("../../../python/fencepost/sql/stats.sql");
 
 /// The statement called `name` in one of the files above, for use in a constant.
 ///
@@ -67,10 +71,12 @@ pub fn all() -> impl Iterator<Item = (String, &'static str)> {
         ("events", EVENTS),
         ("feed", FEED),
         ("layout", LAYOUT),
+        ("prune", PRUNE),
         ("queue", QUEUE),
         ("requests", REQUESTS),
         ("resources", RESOURCES),
         ("runs", RUNS),
+        ("stats", STATS),
     ]
     .into_iter()
     .flat_map(|(table, file)| {

@@ -26,6 +26,7 @@ pub(crate) fn transaction<T>(
 ) -> Result<T> {
     cleanly(session, || {
         begin(session, since)?;
+        session.file.check()?;
         let done = work()?;
         session.execute(COMMIT, &[])?;
         Ok(done)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fencepost_core::{Clock, Error, SystemClock};
 use pyo3::exceptions::{PyException, PyOverflowError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::errors;
 
@@ -62,6 +63,11 @@ impl Clock for Questions {
         })
     }
 
+    fn serves_others(&self) -> bool {
+        // The main thread gets signals, whose exceptions come out of the clock.
+        self.0.clock.is_none() || !Python::attach(is_main_thread)
+    }
+
     fn check_interrupts(&self) -> Result<(), Error> {
         // None while the interpreter ends: then nobody interrupts any more.
         Python::try_attach(|py| {
@@ -71,6 +77,22 @@ impl Clock for Questions {
         .unwrap_or(Ok(()))
         .map_err(|error| Error::Interrupted(error.into()))
     }
+}
+
+fn is_main_thread(py: Python<'_>) -> bool {
+    static THREADING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let is_main = || -> PyResult<bool> {
+        let module =
+            THREADING.get_or_try_init(py, || Ok::<_, PyErr>(py.import("threading")?.unbind()))?;
+        let module = module.bind(py);
+        let (this, main) = (
+            module.call_method0("current_thread")?,
+            module.call_method0("main_thread")?,
+        );
+        Ok(this.is(&main))
+    };
+    // Who can't say does its own work alone.
+    is_main().unwrap_or(true)
 }
 
 /// An exception that is no `Exception` is meant for the thread, not for the operation.

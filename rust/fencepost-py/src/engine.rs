@@ -117,15 +117,47 @@ impl Engine {
         statement: &str,
         params: &Bound<'_, PyMapping>,
     ) -> PyResult<Vec<PyRow>> {
-        let given = params
-            .items()?
-            .iter()
-            .map(|item| {
-                let (name, Parameter(value)) = item.extract()?;
-                Ok((name, value))
-            })
-            .collect::<PyResult<Vec<(String, Value)>>>()?;
+        let given = parameters(params)?;
         self.call(py, |store| store.read(statement, &given))
             .map(rows)
     }
+
+    fn change(
+        &self,
+        py: Python<'_>,
+        statement: &str,
+        params: &Bound<'_, PyMapping>,
+    ) -> PyResult<usize> {
+        let given = parameters(params)?;
+        self.call(py, |store| store.change(statement, given))
+    }
+
+    fn backup(
+        &self,
+        py: Python<'_>,
+        target: PathBuf,
+        pages: i32,
+        pause_ms: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let step = move |remaining: i32, total: i32| match &progress {
+            None => Ok(()),
+            Some(function) => Python::attach(|py| function.call1(py, (remaining, total)))
+                .map(drop)
+                .map_err(|error| Error::Interrupted(error.into())),
+        };
+        let pause = Duration::from_millis(pause_ms);
+        self.call(py, move |store| store.backup(&target, pages, pause, step))
+    }
+}
+
+fn parameters(params: &Bound<'_, PyMapping>) -> PyResult<Vec<(String, Value)>> {
+    params
+        .items()?
+        .iter()
+        .map(|item| {
+            let (name, Parameter(value)) = item.extract()?;
+            Ok((name, value))
+        })
+        .collect()
 }

@@ -13,6 +13,7 @@ const MODULE: &str = "fencepost.errors";
 pub(crate) fn exception(py: Python<'_>, error: Error, path: &Py<PyString>) -> PyErr {
     let made = match error {
         Error::Refused(refused) => refusal(py, &refused),
+        Error::FileGone => call_refusal(py, ("file_gone", path)),
         Error::ReadOnly => call_refusal(py, ("read_only", path)),
         Error::Internal(text) => call_refusal(py, ("internal", text)),
         Error::Sqlite { code, detail } => sqlite_failure(py, code, path, &detail),

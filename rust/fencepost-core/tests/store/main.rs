@@ -16,6 +16,7 @@ mod resources;
 mod runs;
 #[cfg(unix)]
 mod turns;
+mod upkeep;
 
 use std::path::PathBuf;
 use std::sync::Arc;
