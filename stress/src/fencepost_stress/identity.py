@@ -384,6 +384,10 @@ _OUTCOMES: dict[str, Callable[[Op], tuple[Identity, ...]]] = {
 }
 
 
+RECORDED = frozenset({*_INVOCATIONS, *_OUTCOMES, "runs.verify"})
+"""The calls that can be told apart, beside those that only read."""
+
+
 def of_outcome(op: Op) -> tuple[Identity, ...]:
     """The further identities of a call that is over and can have written; not of a refused one."""
     of = _OUTCOMES.get(op.name)

@@ -20,6 +20,7 @@ class Answer(NamedTuple):
 
     value: Any
     code: str = ""
+    error: FencepostError | None = None
 
 
 class Session:
@@ -37,6 +38,10 @@ class Session:
             self._cell.stage(INSIDE)
             self._writer.write(Clock(mono, self._n, wall))
 
+    def note(self, kind: str, **facts: Any) -> None:
+        """Record something that is not a call."""
+        self._writer.note(kind, **facts)
+
     def call(self, name: str, **args: Any) -> Answer:
         """Call `facet.method`, named as `name` says, and record it."""
         facet, method = name.split(".")
@@ -52,7 +57,7 @@ class Session:
             record = Info if error.code in INDEFINITE else Fail
             self._writer.write(record(time.monotonic_ns(), self._n, error.code, str(error)))
             self._cell.add(refusals=1)
-            return Answer(None, error.code)
+            return Answer(None, error.code, error)
         finally:
             self._calling = False
             self._cell.stage(IDLE)

@@ -17,8 +17,9 @@ import msgspec
 
 import fencepost
 
-from . import plan as plans
+from . import custom, plan as plans
 from .clock import Clock
+from .custom import Custom
 from .history import Writer
 from .lifeline import die_with_parent
 from .live import Cell
@@ -50,6 +51,7 @@ def run(orders: Orders) -> int:
     directory = Path(orders.directory)
     plan = plans.load(directory / "plan.json")
     writer = Writer(directory / "history" / f"{orders.process}.jsonl")
+    code = custom.load(directory)
     cell = Cell(directory / "live.bin", orders.slot)
     session = Session(writer, cell)
     clock = Clock(orders.clock_offset, session.clock_read)
@@ -67,14 +69,12 @@ def run(orders: Orders) -> int:
         sys.stdout.buffer.write(READY)
         sys.stdout.buffer.flush()
         start = int(sys.stdin.readline())
-        scenario = Scenario(
-            session,
-            plan,
-            clock,
-            slot=orders.slot,
-            incarnation=orders.incarnation,
-            start=start,
-        )
+        place = {"slot": orders.slot, "incarnation": orders.incarnation}
+        scenario: Scenario | Custom
+        if code is not None:
+            scenario = Custom(code, session, plan, **place)
+        else:
+            scenario = Scenario(session, plan, clock, **place, start=start)
         load_end = start + plan.load_ms * 1_000_000
         while time.monotonic_ns() < load_end:
             scenario.step()

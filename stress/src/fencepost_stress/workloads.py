@@ -31,6 +31,9 @@ _QUEUE_PROPERTIES = ("F1", "F2", "F3", "F4", "S2", "Q1", "Q2", "O1", "A1")
 
 COMMON = ("D1", "L1", "I1", "R1")
 
+CUSTOM = "custom"
+"""Somebody's own code, which exercises what it will."""
+
 WORKLOADS: dict[str, Workload] = {
     "runs": Workload(
         _RUNS,

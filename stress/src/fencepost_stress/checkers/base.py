@@ -12,6 +12,8 @@ from ..rows import Change, TableRow
 Verdict: TypeAlias = Literal["valid", "invalid", "unknown", "not claimed"]
 """`not claimed`: the system under test does not promise it; it decides nothing."""
 
+NEVER_EXERCISED = "never exercised"
+
 SHOWN = 20
 """So many violations are kept whole; further ones are counted."""
 
@@ -129,7 +131,7 @@ class Ledger:
             reason = self.doubts[0]
         elif not self.exercised:
             verdict = "unknown"
-            reason = "never exercised"
+            reason = NEVER_EXERCISED
         checker = self._checker
         return Finding(
             checker.id,

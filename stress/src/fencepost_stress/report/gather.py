@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import history, timeline, witness
+from .. import history
+from ..check import events
 from ..history import TornHistoryError
 from ..operations import Commit, Event, Op
-from ..run import DATABASE
 from ..sut.check import events as external_events
 from ..sut.setup import is_external
 from ..verdict import RunVerdict
@@ -89,11 +89,7 @@ def gather(directory: Path, run: RunVerdict) -> Gathered:
 
 
 def _events(directory: Path) -> Iterator[Event]:
-    if is_external(directory):
-        return external_events(directory)
-    paths = sorted((directory / "history").glob("worker-*.jsonl"))
-    histories = [(path.stem, history.read(path)) for path in paths]
-    return timeline.join(histories, witness.read(directory / DATABASE))
+    return external_events(directory) if is_external(directory) else events(directory)
 
 
 class _Audience:
