@@ -46,6 +46,10 @@ class Evidence:
         self._mono += 1000
         return self._mono
 
+    def pass_ms(self, ms: int) -> None:
+        """Time passes for everybody; the wall clock does not show it."""
+        self._mono += ms * 1_000_000
+
     # Records, one by one.
 
     def invoke(self, process: str, name: str, **args: Any) -> int:

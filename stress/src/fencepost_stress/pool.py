@@ -19,6 +19,7 @@ class Pool:
         self._changes: dict[Identity, deque[Change]] = {}
         self._deletions: dict[int, Change] = {}
         self._owners: dict[int, Op | None] = {}
+        self._decided: dict[Identity, int] = {}
 
     def invite(self, known: Identity, op: Op) -> None:
         """The call may turn out to have made a change of this name."""
@@ -38,6 +39,12 @@ class Pool:
         self._changes.setdefault(known, deque()).append(change)
         if deletion is not None:
             self._deletions[change.seq] = deletion
+
+    def earliest(self, known: Identity, op: Op) -> int:
+        """The earliest place where an acknowledged call can have made its change; else 0."""
+        if self._decided.get(known, 0) > op.low:
+            return 0
+        return next((one.seq for one in self._changes.get(known, ()) if one.seq > op.low), 0)
 
     def owner(self, change: Change) -> Op | None:
         return self._owners.get(change.seq)
@@ -65,6 +72,7 @@ class Pool:
         owners = sharing.assign(
             together, [op for op in waiting if op.low < horizon], self._deletions
         )
+        self._decided[known] = together[-1].seq
         for one in together:
             changes.popleft()
             op = self._owners[one.seq] = owners.get(one.seq)

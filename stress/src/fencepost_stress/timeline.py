@@ -130,6 +130,8 @@ class _Joiner:
             op.high = self._possible
             if op.rows:
                 self._certain = max(self._certain, op.rows[-1].seq)
+            elif shared and op.status == "ok":
+                self._certain = max(self._certain, self._pool.earliest(op.known[0], op))
         if op.rows:
             # A killed call's last stamp may be older than its commit: nothing is certain yet.
             return

@@ -48,13 +48,12 @@ class Feeds:
         events = self._read(place, actor.choice(1, 3, 10))
         if events is None:
             return
-        if events:
-            if not actor.chance(0.15):
-                place = events[-1].seq
-            actor.think()
-        elif actor.chance(0.3):
+        actor.think()
+        if actor.chance(0.25):
             # A consumer that comes late with what it did long ago.
             place //= 2
+        elif events:
+            place = events[-1].seq
         actor.call("feed.set_watermark", session_id=self._group, seq=place)
 
     def catch_up(self) -> bool:

@@ -32,7 +32,7 @@ class Life:
             return
         metadata = found.metadata
         version = metadata.resource_version
-        if version > 1 and actor.chance(0.1):
+        if version > 1 and actor.chance(0.25):
             # As if it had been read a while ago.
             version -= 1
         swap = {**name, "expected_resource_version": version}

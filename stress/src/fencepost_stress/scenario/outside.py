@@ -50,7 +50,7 @@ class Outside:
         if uid is None:
             return
         key = f"effect-{turn}"
-        fingerprint = f"send-{turn}" if actor.chance(0.9) else actor.unique("other")
+        fingerprint = f"send-{turn}" if actor.chance(0.8) else actor.unique("other")
         answer = actor.call(
             "effects.reserve",
             key=key,
@@ -85,7 +85,7 @@ class Outside:
         uid, turn = self._uid(), self._turn()
         if uid is None:
             return
-        fingerprint = f"input-{turn}" if actor.chance(0.9) else actor.unique("other")
+        fingerprint = f"input-{turn}" if actor.chance(0.8) else actor.unique("other")
         answer = actor.call(
             "requests.reserve",
             resource_uid=uid,

@@ -61,7 +61,7 @@ class Runs:
         actor = self._actor
         token, lease = actor.unique("token"), actor.lease()
         optional: dict[str, Any] = {}
-        if actor.chance(0.15):
+        if actor.chance(0.25):
             known = [*self._old, *self._lost]
             excluded = actor.random.sample(known, min(len(known), 8))
             optional["exclude_run_ids"] = sorted({held.run_id for held in excluded})
