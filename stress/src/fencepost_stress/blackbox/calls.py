@@ -75,7 +75,7 @@ def join(histories: Iterable[Iterable[Record]], died: dict[str, int]) -> Calls:
 def group(found: Iterable[Call]) -> Calls:
     """Sort calls by what they are about."""
     calls = Calls()
-    parents: dict[str, str] = {}
+    parents: dict[str, set[str]] = {}
     for call in sorted(found, key=lambda call: call.low):
         calls.count += 1
         parent = call.op.args.get("parent_run_id")
@@ -88,9 +88,12 @@ def group(found: Iterable[Call]) -> Calls:
         calls.by_run.setdefault(call.run, []).append(call)
         if parent is not None:
             calls.by_parent.setdefault(parent, []).append(call)
-            parents[call.run] = parent
-        elif call.name == "delete" and call.run in parents:
-            calls.by_parent[parents[call.run]].append(call)
+            if not call.refused:
+                parents.setdefault(call.run, set()).add(parent)
+        elif call.name == "delete":
+            # An item that was deleted may have come again, under another parent.
+            for one in parents.get(call.run, ()):
+                calls.by_parent[one].append(call)
     return calls
 
 

@@ -89,7 +89,7 @@ class ItemModel:
             over = low > state.ends_by + self._terms.error_ns
             if self._strict and (not holds or over):
                 return ()
-            renewed = holds and call.name == "renew"
+            renewed = holds and call.name == "renew" and self._terms.lease == "expires"
             return (self._claimed(call, low, high),) if renewed else (state,)
         if (self._strict and not holds) or state.phase == ABSENT:
             return ()

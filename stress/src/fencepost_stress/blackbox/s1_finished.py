@@ -78,7 +78,7 @@ def _may_stay(evidence: Evidence, calls: Sequence[Call]) -> bool:
         return False
     claims = [call.claim for call in calls if call.name == "claim"]
     # One of unknown outcome may have taken it after everybody else let go of it.
-    return bool(evidence.calls.ghosts) or not claims or not _let_go(calls, claims[-1])
+    return bool(evidence.calls.ghosts) or not all(_let_go(calls, one) for one in claims)
 
 
 def _let_go(calls: Sequence[Call], claim: str) -> bool:
