@@ -31,7 +31,7 @@ import msgspec
 
 from .rows import RESOURCES, TABLES, Change, TableRow
 
-_DDL = """
+DDL = """
 CREATE TABLE fencepost_witness (
   seq INTEGER PRIMARY KEY,
   tbl TEXT NOT NULL,
@@ -52,13 +52,13 @@ def install(path: Path) -> None:
     """Add the witness to a database that no process has open."""
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
-        for statement in _statements():
+        database.execute(DDL)
+        for statement in _triggers():
             database.execute(statement)
         database.execute("COMMIT")
 
 
-def _statements() -> Iterator[str]:
-    yield _DDL
+def _triggers() -> Iterator[str]:
     for table, row in TABLES.items():
         old = _json(row._fields, "OLD")
         new = _json(row._fields, "NEW")
