@@ -14,8 +14,8 @@ from ..operations import Commit, Op
 from ..rows import RUNS, QueueRow, RunRow
 from .origin import Origin
 
-MOST = 40_000
-"""So many claims are drawn; of longer runs, every second, fourth, ... run is."""
+MOST = 60_000
+"""So many claims are drawn in a report; of longer runs, every second, fourth, ... lane is."""
 
 FATES = ("held", "let go", "done", "taken over", "taken early")
 _ROUNDED_MS = 1.0
@@ -39,7 +39,10 @@ class Claim:
 class Claims:
     """Fed with every commit of a run."""
 
-    def __init__(self, origin: Origin, keep: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, origin: Origin, keep: frozenset[str] = frozenset(), most: int = MOST
+    ) -> None:
+        self._most = most
         self._origin = origin
         self._keep = keep
         self._lanes: dict[str, list[Claim]] = {}
@@ -78,7 +81,7 @@ class Claims:
             return
         self._lanes.setdefault(lane, []).append(claim)
         self._count += 1
-        while self._count > MOST:
+        while self._count > self._most:
             self.one_in *= 2
             self._lanes = {name: kept for name, kept in self._lanes.items() if self._drawn(name)}
             self._count = sum(len(kept) for kept in self._lanes.values())

@@ -17,7 +17,7 @@ from ..sut.check import events as external_events
 from ..sut.setup import is_external
 from ..verdict import RunVerdict
 from ..witness import WitnessError
-from .claims import Claim, Claims
+from .claims import MOST, Claim, Claims
 from .figures import Figures
 from .marks import Mark, read as read_marks
 from .origin import Origin, origin_of
@@ -46,8 +46,8 @@ class Gathered:
     lanes: frozenset[str] = field(default_factory=frozenset)
 
 
-def gather(directory: Path, run: RunVerdict) -> Gathered:
-    """Everything about a run that its verdict does not say."""
+def gather(directory: Path, run: RunVerdict, most_claims: int = MOST) -> Gathered:
+    """Everything about a run that its verdict does not say; of claims, not more than that."""
     origin = origin_of(directory)
     tellers = [
         Teller(origin, broken, violation)
@@ -55,7 +55,7 @@ def gather(directory: Path, run: RunVerdict) -> Gathered:
         for violation in broken.violations[:STORIES]
     ]
     audience = _Audience(tellers)
-    claims = Claims(origin, frozenset(audience.lanes))
+    claims = Claims(origin, frozenset(audience.lanes), most_claims)
     figures = Figures(origin)
     problem = ""
     try:

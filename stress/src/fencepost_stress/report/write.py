@@ -7,6 +7,7 @@ from pathlib import Path
 from .. import environment, verdict as verdict_format
 from ..verdict import Verdicts
 from . import junit, page
+from .claims import MOST
 from .gather import Gathered, gather
 
 PAGE, JUNIT = "index.html", "junit.xml"
@@ -18,7 +19,8 @@ def write(verdicts: Verdicts, folder: Path, name: str = "verdict.json") -> list[
     `name` is the verdicts' file: a replay does not overwrite what the run itself decided.
     """
     (folder / name).write_bytes(verdict_format.to_json(verdicts))
-    gathered = [gather(Path(run.directory), run) for run in verdicts.runs]
+    most = MOST // max(len(verdicts.runs), 1)
+    gathered = [gather(Path(run.directory), run, most) for run in verdicts.runs]
     facts = [environment.told(run) for run in verdicts.runs]
     page.write(verdicts, gathered, facts, folder / PAGE)
     stories = {
