@@ -21,8 +21,32 @@ _VERBS = {
     "queue.renew": "renews {claim_key} for {lease_ms} ms",
     "queue.settle": "settles {claim_key}",
     "queue.requeue": "requeues {claim_key} for {available_at}",
+    "queue.claim_many": "asks for up to {limit} keys for {lease_ms} ms",
     "resources.put": "puts another specification of {controller}/{key}",
+    "resources.update_status": "writes the status of {controller}/{key} over version "
+    "{expected_resource_version}",
+    "resources.update_finalizers": "sets the finalizers of {controller}/{key} over version "
+    "{expected_resource_version}",
+    "resources.request_deletion": "asks for the deletion of {controller}/{key}",
+    "resources.delete": "deletes {controller}/{key} at version {expected_resource_version}",
+    "resources.get": "reads {controller}/{key}",
+    "runs.get": "reads {run_id}",
+    "runs.claim_many": "asks for up to {limit} runs for {lease_ms} ms",
+    "effects.reserve": "reserves the effect {key} of {resource_uid}",
+    "effects.update": "moves the effect {key} of {resource_uid} to {state}",
+    "requests.reserve": "reserves the request {request_key} of {resource_uid}",
+    "requests.update": "moves the request {request_id} to {state}",
+    "feed.after": "reads the feed after {seq}",
+    "feed.watermark": "reads the watermark of {session_id}",
+    "feed.set_watermark": "moves the watermark of {session_id} to {seq}",
 }
+_MANY = {
+    "runs.complete_many": "completes",
+    "runs.renew_many": "renews",
+    "queue.settle_many": "settles",
+    "queue.renew_many": "renews",
+}
+_LISTED = 4
 
 _DULL = frozenset(
     {
@@ -44,6 +68,8 @@ def cut(text: str) -> str:
 def deed(name: str, args: Mapping[str, Any]) -> str:
     """What a call asks for: "completes run-1 with token-7"."""
     pattern = _VERBS.get(name)
+    if name in _MANY and isinstance(args.get("claims"), list):
+        return cut(f"{_MANY[name]} {_listed([_claimed(claim) for claim in args['claims']])}")
     claim = args.get("claim")
     known = dict(args)
     if isinstance(claim, Mapping):
@@ -68,14 +94,36 @@ def outcome(call: Mapping[str, Any]) -> str:
     if call["status"] == "fail":
         return f"refused: {call['code']}"
     result = call.get("result")
-    if isinstance(result, Mapping):
-        return cut(_record(result))
+    if isinstance(result, list):
+        return cut(_listed([_result(one) for one in result]))
     if result is None:
         return "nothing" if call["name"].endswith("claim_next") else "done"
-    return {"True": "yes", "False": "refused"}.get(str(result), cut(str(result)))
+    return cut(_result(result))
+
+
+def _result(result: Any) -> str:
+    if isinstance(result, Mapping):
+        return _record(result)
+    return {"True": "yes", "False": "refused", "None": "done"}.get(str(result), str(result))
+
+
+def _listed(items: list[str]) -> str:
+    shown = ", ".join(items[:_LISTED]) or "nothing"
+    return shown if len(items) <= _LISTED else f"{shown} and {len(items) - _LISTED} more"
+
+
+def _claimed(claim: Any) -> str:
+    """A claim in a batch: a run's id and token, or a key's claim."""
+    if isinstance(claim, Mapping):
+        return f"{claim.get('controller')}/{claim.get('key')} with {claim.get('token')}"
+    return " with ".join(str(part) for part in claim)
 
 
 def _record(result: Mapping[str, Any]) -> str:
+    if "error" in result and len(result) == 1:
+        return f"refused: {result['error']}"
+    if "created" in result:
+        return "created" if result["created"] else "was there already"
     fence = f", fence {result['fence']}" if result.get("fence") is not None else ""
     if "run_id" in result:
         return f"got {result['run_id']}{fence}"
