@@ -45,7 +45,7 @@ _tokens = st.one_of(st.sampled_from(["t1", "t1", "t2"]), _made("token"))
 _new_tokens = st.sampled_from([None, "t1", "t2", "t3"])
 _leases = st.sampled_from([60_000, 60_000, 60_000, 1, 1000, 2000, 2**53 - 1])
 _limits = st.sampled_from([1, 2, 5])
-_json = st.one_of(
+_json: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from([None, 1, 1.0, -0.0, 1e21, "", "\ud800", {"b": 1, "a": [True]}, [], {}]),
     st.dictionaries(st.sampled_from(["x", "10", "9", "__proto__"]), st.integers(-3, 3)),
 )

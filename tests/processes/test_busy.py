@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from fencepost.errors import (
 from tests.processes import calls
 from tests.processes.remote import Child, check_file
 
-RUN = {
+RUN: dict[str, Any] = {
     "workflow_name": "build",
     "workflow_source_ref": "build.ts",
     "runner_id": "runner",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from fencepost.errors import InvalidArgumentError, StoreBusyError
 from tests.processes import calls
 from tests.processes.remote import Child, check_file
 
-RUN = {
+RUN: dict[str, Any] = {
     "workflow_name": "build",
     "workflow_source_ref": "build.ts",
     "runner_id": "runner",
@@ -101,6 +102,10 @@ def clock() -> Clock:
 @pytest.fixture
 def store(tmp_path: Path, engine: str, clock: Clock) -> fencepost.Store:
     return fencepost.open(tmp_path / "store.sqlite", engine=engine, clock=clock)
+
+
+def _add(*ms: int) -> int:
+    return START_MS + sum(ms)
 
 
 def _raise(error: BaseException) -> Any:
@@ -195,18 +200,18 @@ def test_a_clock_that_jumps_back_and_forth(
     """Claims follow the clock as it is; tokens and fences stay right whatever it does."""
     fences = []
     for turn, ms in enumerate([0, 10_000_000, -10_000_000, 5, 400_000, 3, 10_000_000]):
-        clock.next = lambda ms=ms: START_MS + ms
+        clock.next = partial(_add, ms)
         run = store.runs.enqueue(run_id=f"run-{turn}", **RUN)
         assert _ms(run.claim_expires_at or "") == START_MS + ms + LEASE
         fences.append(run.fence)
         token = run.claim_token or ""
         assert store.runs.verify(run_id=run.run_id, claim_token=token)
-        clock.next = lambda ms=ms: START_MS + ms + LEASE
+        clock.next = partial(_add, ms, LEASE)
         assert not store.runs.verify(run_id=run.run_id, claim_token=token)
         taken = store.runs.claim_next(runner_id="other", lease_ms=LEASE)
         assert taken is not None
         fences.append(taken.fence)
-        clock.next = lambda ms=ms: START_MS + ms - 1_000_000
+        clock.next = partial(_add, ms, -1_000_000)
         assert not store.runs.renew(
             run_id=taken.run_id, claim_token="t" + (taken.claim_token or ""), lease_ms=1
         )

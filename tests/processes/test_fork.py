@@ -19,7 +19,7 @@ import fencepost
 from tests.processes import calls
 from tests.processes.remote import Child, check_file
 
-RUN = {
+RUN: dict[str, Any] = {
     "workflow_name": "build",
     "workflow_source_ref": "build.ts",
     "runner_id": "parent",

@@ -16,7 +16,7 @@ import fencepost
 from fencepost.errors import FencepostError, StoreFullError, StoreIOError
 from tests.processes.remote import Child, check_file
 
-RUN = {
+RUN: dict[str, Any] = {
     "workflow_name": "build",
     "workflow_source_ref": "build.ts",
     "runner_id": "runner",

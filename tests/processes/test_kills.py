@@ -8,6 +8,7 @@ import select
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fencepost
 from tests.processes import work
@@ -39,7 +40,12 @@ def _fork_worker(path: str, folder: str, engines: list[str], number: int) -> tup
     pid = os.fork()
     if pid == 0:
         engine = engines[number % len(engines)]
-        about = {"engine": engine, "worker": name, "rounds": 1_000_000, "seed": number}
+        about: dict[str, Any] = {
+            "engine": engine,
+            "worker": name,
+            "rounds": 1_000_000,
+            "seed": number,
+        }
         work.work(path=path, folder=folder, **about)
         os._exit(0)
     return pid, Path(folder) / f"history-{name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fencepost
-from fencepost.errors import EngineConflictError
+from fencepost.errors import EngineConflictError, StoreIOError
 from tests.conftest import require
 from tests.processes.remote import Child, check_file
 
@@ -153,3 +154,47 @@ def test_why_one_library_a_process(start: Callable[..., Child], path: Path, how:
 
     assert heard == ["database is locked", "taken"]
     check_file(start(), path)
+
+
+def test_a_second_name_for_the_file_is_refused(path: Path, engine: str) -> None:
+    """Two hard links to a database get a log each, and overwrite each other's pages."""
+    with fencepost.open(path, engine=engine) as store:
+        with pytest.raises(StoreIOError, match="two names"):
+            fencepost.open(_hard_link(path), engine=engine)
+        for name in (_symlink(path), _symlinked_folder(path), _roundabout(path), _relative(path)):
+            with fencepost.open(name, engine=engine) as again:
+                again.feed.record(run_id="r", workflow_ref="w", type="t")
+        assert store.feed.latest_seq() == 4
+
+
+def _forget(stores: list[fencepost.Store]) -> None:
+    stores.clear()
+    gc.collect()
+
+
+def test_a_forgotten_store_frees_its_file(path: Path, engine: str, other_engine: str) -> None:
+    stores = [fencepost.open(path, engine=engine)]
+    stores[0].feed.record(run_id="r", workflow_ref="w", type="t")
+    with pytest.warns(ResourceWarning, match="store"):
+        _forget(stores)
+    with fencepost.open(path, engine=other_engine) as store:
+        assert store.feed.latest_seq() == 1
+
+
+@pytest.mark.parametrize("guard", [None, "error", "warn", "off"])
+def test_a_file_that_is_open_already(path: Path, guard: str | None) -> None:
+    """The native engine notices whoever opened the file before it came."""
+    require("native")
+    fencepost.open(path, engine="python").close()
+    connection = sqlite3.connect(path)
+    connection.execute("SELECT count(*) FROM schema_info").fetchall()
+    if guard in (None, "error"):
+        with pytest.raises(EngineConflictError):
+            fencepost.open(path, engine="native", guard=guard)
+    elif guard == "warn":
+        with pytest.warns(fencepost.GuardWarning):
+            fencepost.open(path, engine="native", guard=guard).close()
+    else:
+        fencepost.open(path, engine="native", guard=guard).close()
+    connection.close()
+    fencepost.open(path, engine="native").close()

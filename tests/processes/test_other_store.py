@@ -238,7 +238,7 @@ def test_fences_grow_with_the_other_stores_claims(
     start: Callable[..., Child], path: Path, engine: str, made_by: str
 ) -> None:
     child, other = start().open(path, engine), start()
-    where = {"runner_id": "ours", "lease_ms": 1000}
+    where: dict[str, Any] = {"runner_id": "ours", "lease_ms": 1000}
     if made_by == "fencepost":
         source = {"workflow_name": "build", "workflow_source_ref": "build.ts"}
         made = child.call("runs.enqueue", run_id="run", **source, **where)

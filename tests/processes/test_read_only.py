@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ import fencepost
 from fencepost.errors import ReadOnlyStoreError, StoreIOError
 from tests.processes.remote import Child, check_file
 
-RUN = {
+RUN: dict[str, Any] = {
     "workflow_name": "build",
     "workflow_source_ref": "build.ts",
     "runner_id": "runner",

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ import fencepost
 from fencepost.errors import StoreBusyError
 from tests.processes.remote import Child, Interrupted, check_file
 
-RUN = {
+RUN: dict[str, Any] = {
     "workflow_name": "build",
     "workflow_source_ref": "build.ts",
     "runner_id": "runner",
@@ -30,7 +31,8 @@ def call_in_handler(*, path: str, engine: str) -> list[str]:
     calling = False
 
     def handler(number: int, frame: FrameType | None) -> None:
-        for action in (lambda: store.runs.get(run_id="a"), store.close):
+        actions: list[Callable[[], object]] = [lambda: store.runs.get(run_id="a"), store.close]
+        for action in actions:
             try:
                 action()
             except StoreBusyError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.processes.remote import Child
 
@@ -131,7 +132,7 @@ def test_a_paused_reconciler_comes_back_to_a_stale_claim(
 ) -> None:
     sleeper, other = start().open(path, engine), start().open(path, engine)
     _put(sleeper, "home")
-    where = {"controllers": ["site"], "lease_ms": LEASE}
+    where: dict[str, Any] = {"controllers": ["site"], "lease_ms": LEASE}
     stale = sleeper.call("queue.claim_next", **where, now=START)
     sleeper.pause()
     claim = other.call("queue.claim_next", **where, now=LATER)
@@ -159,7 +160,7 @@ def test_the_key_of_a_killed_reconciler_is_taken_over(
 ) -> None:
     first, second = start().open(path, engine), start().open(path, engine)
     _put(first, "home")
-    where = {"controllers": ["site"], "lease_ms": LEASE}
+    where: dict[str, Any] = {"controllers": ["site"], "lease_ms": LEASE}
     assert first.call("queue.claim_next", **where, now=START)
     first.kill()
 

@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,11 @@ from tests.processes import calls
 from tests.processes.remote import Child, check_file
 
 THREADS = 8
-RUN = {"workflow_name": "build", "workflow_source_ref": "build.ts", "lease_ms": 3_600_000}
+RUN: dict[str, Any] = {
+    "workflow_name": "build",
+    "workflow_source_ref": "build.ts",
+    "lease_ms": 3_600_000,
+}
 
 
 def _in_threads(work: Callable[[int], None], threads: int = THREADS) -> None:
@@ -75,7 +80,7 @@ def share(*, path: str, engine: str) -> tuple[list[str], int]:
     with opened[0] as store:
         _in_threads(lambda number: _mixed(store, number, 40, done))
         left = store.runs.claim_many(runner_id="rest", lease_ms=1000, limit=10_000)
-        done.extend(run.run_id for run in left)
+        done.extend(run.run_id for run in left if isinstance(run, fencepost.Run))
         return done, store.feed.latest_seq()
 
 

@@ -109,7 +109,7 @@ def _do_run(
     if run is None:
         return False
     history.say("claim", run.run_id, run.fence)
-    claim = {"run_id": run.run_id, "claim_token": run.claim_token or ""}
+    claim: dict[str, Any] = {"run_id": run.run_id, "claim_token": run.claim_token or ""}
     assert store.runs.renew(**claim, lease_ms=LEASE)
     if not last and choose.random() < 0.3:
         assert store.runs.park(**claim)
