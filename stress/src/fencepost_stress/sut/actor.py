@@ -96,14 +96,15 @@ class Actor:
         self._old.append(held)
 
     def _end(self, held: Held) -> None:
+        """Hold a claim for a while, and let go of it in one of the ways there are."""
         fate = self._random.random()
         if fate < 0.04 and self._comes_back:
             return
-        if fate < 0.08 and self._comes_back:
-            # Work longer than the lease, then go on as if nothing had happened.
-            time.sleep((self._lease_ms + self._random.choice((1, 20, 60))) / 1000)
-        elif fate < 0.3:
-            self.think()
+        if fate < 0.14 and self._comes_back:
+            self._outlive(held)
+            return
+        if fate < 0.4:
+            time.sleep(self._random.choice((0.001, 0.004, 0.012)))
         roll = self._random.random()
         if "delete" in self._uses and roll < 0.05:
             self._recorder.use("delete", held)
@@ -111,6 +112,14 @@ class Actor:
             self._recorder.use("release", held)
         else:
             self._recorder.use("complete", held)
+
+    def _outlive(self, held: Held) -> None:
+        """Work longer than the lease, by little or more, then go on as if nothing had been."""
+        late = self._random.choice((0.5, 1, 2, 4, 8, 40))
+        time.sleep((self._lease_ms + late) / 1000)
+        if self._random.random() < 0.5:
+            self._recorder.use(self._random.choice(self._uses), held)
+        self._recorder.use("complete", held)
 
     @property
     def _comes_back(self) -> bool:
