@@ -18,6 +18,7 @@ from fencepost_stress.checkers.q1_wakeups import Wakeups
 from fencepost_stress.checkers.q2_events import Events
 from fencepost_stress.checkers.r1_replay import Replay
 from fencepost_stress.checkers.s1_drained import Drained
+from fencepost_stress.history import Ok
 from fencepost_stress.rows import QUEUE, RUNS, Change
 from fencepost_stress.times import text_of
 
@@ -415,7 +416,9 @@ def test_r1_a_result_that_is_not_what_was_committed() -> None:
     evidence = Evidence()
     evidence.enqueue("a", "r1")
     records = evidence.records["a"]
-    records[-1] = type(records[-1])(records[-1].mono, 1, {**records[-1].result, "status": "parked"})
+    told = records[-1]
+    assert isinstance(told, Ok)
+    records[-1] = Ok(told.mono, 1, {**told.result, "status": "parked"})
     assert objecting(evidence) >= {"R1"}
 
 

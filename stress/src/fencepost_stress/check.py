@@ -6,6 +6,7 @@ too long makes its own property unknown and no other.
 
 from __future__ import annotations
 
+import gc
 import signal
 import sqlite3
 import threading
@@ -94,6 +95,17 @@ def _alarm(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, previous)
 
 
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Look for garbage in cycles seldom: what is read makes none, and there is much of it."""
+    before = gc.get_threshold()
+    gc.set_threshold(500_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def check(directory: Path) -> RunVerdict:
     """Decide a run from its evidence."""
     began = time.perf_counter()
@@ -102,18 +114,15 @@ def check(directory: Path) -> RunVerdict:
     database = directory / DATABASE
     problems = list(ending.problems)
     wanted = _wanted(plan)
-    judges = [
-        Judge(make, plan.checker_budget_seconds)
-        for make in CHECKERS
-        if make.id in wanted
-    ]
+    judges = [Judge(make, plan.checker_budget_seconds) for make in CHECKERS if make.id in wanted]
     sometimes = Sometimes()
     try:
         sometimes.faults(history.read(directory / "history" / f"{_NEMESIS}.jsonl"))
-        for batch in batches(events(directory)):
-            for judge in judges:
-                judge.feed(batch)
-            sometimes.feed(batch)
+        with _seldom_collected():
+            for batch in batches(events(directory)):
+                for judge in judges:
+                    judge.feed(batch)
+                sometimes.feed(batch)
     except (TornHistoryError, WitnessError, sqlite3.DatabaseError) as error:
         problems.append(f"the evidence can't be read to its end: {error}")
     end = _end(plan, ending, database, problems, sometimes)

@@ -473,15 +473,27 @@ def rows_due(op: Op) -> int:
         return int(result is not None and result is not False)
     if name in _ALWAYS:
         return 1
-    if name in _EACH:
-        return sum(
-            item is True or (isinstance(item, dict) and "error" not in item) for item in result
-        )
-    if name == "queue.enqueue_many":
-        return sum(item is None for item in result)
-    if name in {"effects.reserve", "requests.reserve"}:
-        return int(result["created"])
-    if name in {"resources.update_status", "resources.update_finalizers"}:
-        moved = result["metadata"]["resource_version"] != op.args["expected_resource_version"]
-        return int(moved or name == "resources.update_finalizers")
-    return int(name == "runs.repair_source" and result == "claimed")
+    count = _COUNTS.get(name)
+    return 0 if count is None else count(op)
+
+
+def _each(op: Op) -> int:
+    return sum(
+        item is True or (isinstance(item, dict) and "error" not in item) for item in op.result
+    )
+
+
+def _swapped(op: Op) -> int:
+    moved = op.result["metadata"]["resource_version"] != op.args["expected_resource_version"]
+    return int(moved)
+
+
+_COUNTS: dict[str, Callable[[Op], int]] = {
+    **dict.fromkeys(_EACH, _each),
+    "queue.enqueue_many": lambda op: sum(item is None for item in op.result),
+    "effects.reserve": lambda op: int(op.result["created"]),
+    "requests.reserve": lambda op: int(op.result["created"]),
+    "resources.update_status": _swapped,
+    "resources.update_finalizers": lambda _op: 1,
+    "runs.repair_source": lambda op: int(op.result == "claimed"),
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, final
 
 from .rows import Change
 
@@ -70,6 +70,7 @@ class Op:
         return shown
 
 
+@final
 @dataclass(slots=True)
 class Commit:
     """A row change, with the call that made it; None when no call can have made it."""
@@ -78,6 +79,7 @@ class Commit:
     op: Op | None
 
 
+@final
 @dataclass(slots=True)
 class Seen:
     """A call that changed no row, at the first place where it can have happened."""

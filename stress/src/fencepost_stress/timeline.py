@@ -77,8 +77,9 @@ class _Joiner:
         self._emitted = 0
         self._owner_before: Op | None = None
 
-    def step(self, entries: list[Entry]) -> Iterator[Event]:
+    def step(self, entries: list[Entry]) -> list[Event]:
         opened = self._open
+        out: list[Event] = []
         for rank, process, record in entries:
             kind = rank & KIND
             if kind == INVOKE:
@@ -93,7 +94,8 @@ class _Joiner:
                 current = opened.pop(process, None)
                 if current is not None:
                     self._close(current, record)
-                    yield from self._emit()
+                    self._emit(out)
+        return out
 
     def _invoke(self, op: Op) -> None:
         known = op.known = identity.of_invocation(op)
@@ -108,15 +110,17 @@ class _Joiner:
     # What a call's end says.
 
     def _close(self, op: Op, record: Record | None) -> None:
-        match record:
-            case Ok(mono=mono, result=result):
-                op.status, op.result, op.returned = "ok", result, mono
-            case Fail(mono=mono, code=code):
-                op.status, op.code, op.returned = "fail", code, mono
-            case Info(mono=mono, code=code):
-                op.status, op.code, op.returned = "unknown", code, mono
-            case _:
-                op.status = "unknown"
+        kind = type(record)
+        if record is not None:
+            op.returned = record.mono
+        if kind is Ok:
+            op.status, op.result = "ok", record.result  # type: ignore[union-attr]
+        elif kind is Fail:
+            op.status, op.code = "fail", record.code  # type: ignore[union-attr]
+        elif kind is Info:
+            op.status, op.code = "unknown", record.code  # type: ignore[union-attr]
+        else:
+            op.status = "unknown"
         late = identity.of_outcome(op)
         for one in late:
             self._own_late(op, one)
@@ -223,7 +227,7 @@ class _Joiner:
 
     # What can be said for certain goes out.
 
-    def _emit(self, last: bool = False) -> Iterator[Event]:
+    def _emit(self, out: list[Event], last: bool = False) -> None:
         # A call in flight can turn out to see what comes after its `low`, and a change
         # that is not certain can turn out to belong to a call that is not invoked yet.
         frontier = self._certain
@@ -234,35 +238,38 @@ class _Joiner:
         seen, attached = self._seen, self._attached
         while True:
             while seen and seen[0][0] <= self._emitted:
-                yield Seen(heapq.heappop(seen)[2])
+                out.append(Seen(heapq.heappop(seen)[2]))
             if not attached or self._emitted >= frontier:
                 return
             change, known, op = attached[0]
             if op is None:
-                kind = known[0]
-                if kind in SHARED:
-                    if not self._pool.decide(known, change, self._certain, last):
-                        return
-                    op = self._pool.owner(change)
-                elif kind == identity.DELETION:
-                    if len(attached) < 2 and not last:
-                        return
-                    op = self._of_deletion(change, last)
-                    if op is _UNDECIDED:
-                        return
-                elif kind == PART:
-                    op = self._owner_before
-                else:
-                    op = self._owner(change, known)
-                if op is None:
-                    self._parts.pop(change.seq, None)
+                op = self._settled(change, known, last)
+                if op is _UNDECIDED:
+                    return
             attached.popleft()
             self._emitted = change.seq
             self._owner_before = op
-            yield Commit(change, op)
+            out.append(Commit(change, op))
             if known[0] in SHARED:
-                for overdue in self._pool.overdue(known, change.seq):
-                    yield Seen(overdue)
+                out.extend(map(Seen, self._pool.overdue(known, change.seq)))
+
+    def _settled(self, change: Change, known: Identity, last: bool) -> Op | None:
+        """Whose a change is that had no call when it was attached."""
+        kind = known[0]
+        if kind in SHARED:
+            if not self._pool.decide(known, change, self._certain, last):
+                return _UNDECIDED
+            return self._pool.owner(change)
+        if kind == PART:
+            return self._owner_before
+        if kind == identity.DELETION:
+            if len(self._attached) < 2 and not last:
+                return _UNDECIDED
+            return self._of_deletion(change, last)
+        op = self._owner(change, known)
+        if op is None:
+            self._parts.pop(change.seq, None)
+        return op
 
     def _of_deletion(self, change: Change, last: bool) -> Op | None:
         """The call of the queue row that goes with a first request for deletion."""
@@ -310,17 +317,16 @@ class _Joiner:
             op = waiting[0] if waiting else None
         return op
 
-    def finish(self) -> Iterator[Event]:
+    def finish(self) -> list[Event]:
         """The rest: changes that no call explains, and calls whose outcome left no row."""
         while (entry := self._scan.peek()) is not None:
             self._scan.drop()
             self._admit(*entry, force=True)
-        yield from self._emit(last=True)
-        for op in self._pool.rest():
-            yield Seen(op)
-        for op in self._lost:
-            if not op.rows:
-                yield Seen(op)
+        out: list[Event] = []
+        self._emit(out, last=True)
+        out.extend(map(Seen, self._pool.rest()))
+        out.extend(Seen(op) for op in self._lost if not op.rows)
+        return out
 
 
 _UNDECIDED = Op("", 0, "", {}, 0)

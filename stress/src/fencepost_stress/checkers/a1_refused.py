@@ -28,7 +28,7 @@ class Refused:
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
             op = event.op
-            if isinstance(event, Commit):
+            if type(event) is Commit:
                 if op is not None and op.rows[0].seq == event.change.seq:
                     self._changed(op)
             elif event.op.status == "fail" or event.op.result is False:

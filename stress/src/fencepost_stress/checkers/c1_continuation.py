@@ -27,7 +27,7 @@ class Continuation:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit):
+            if type(event) is Commit:
                 self._commit(event.change, event.op)
             elif event.op.name == "runs.enqueue" and event.op.args.get("parent_run_id"):
                 self._loser(event.op)

@@ -27,7 +27,7 @@ class Freed:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit):
+            if type(event) is Commit:
                 self._commit(event.change, event.op)
             elif event.op.status == "fail" and event.op.code == REFUSAL:
                 self._refused(event.op)

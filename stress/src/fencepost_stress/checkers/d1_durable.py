@@ -29,7 +29,7 @@ class Durable:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit):
+            if type(event) is Commit:
                 self._commit(event.change, event.op)
             elif identity.rows_due(event.op):
                 self._missing(event.op)

@@ -27,7 +27,7 @@ class Once:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit):
+            if type(event) is Commit:
                 self._commit(event.change, event.op)
             elif event.op.name in _RESERVATIONS and event.op.status == "ok":
                 self._found(event.op)

@@ -26,7 +26,7 @@ class Overlap:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit):
+            if type(event) is Commit:
                 self._claim(event.change, event.op)
 
     def _claim(self, change: Change, op: Op | None) -> None:

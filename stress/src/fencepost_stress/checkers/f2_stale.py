@@ -29,7 +29,7 @@ class Stale:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if not isinstance(event, Commit):
+            if type(event) is not Commit:
                 self._uses(event.op)
                 continue
             op = event.op

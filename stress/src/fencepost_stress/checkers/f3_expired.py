@@ -14,7 +14,6 @@ from ..operations import Commit, Event, Op
 from ..rows import Change, QueueRow, RunRow
 from .base import End, Finding, Ledger
 
-
 _RENEWALS = frozenset({"runs.renew", "runs.renew_many", "queue.renew", "queue.renew_many"})
 
 
@@ -29,7 +28,7 @@ class Expired:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit):
+            if type(event) is Commit:
                 self._commit(event.change, event.op)
             else:
                 self._seen(event.op)

@@ -33,7 +33,7 @@ class Fences:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit) and event.op is not None:
+            if type(event) is Commit and event.op is not None:
                 self._claim(event.change, event.op)
 
     def _claim(self, change: Change, op: Op) -> None:

@@ -49,7 +49,7 @@ class Patience:
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
             op = event.op
-            if op is None or (isinstance(event, Commit) and op.rows[0].seq != event.change.seq):
+            if op is None or (type(event) is Commit and op.rows[0].seq != event.change.seq):
                 continue
             if op.status == "fail" and op.code == "busy":
                 self._ledger.exercised += 1

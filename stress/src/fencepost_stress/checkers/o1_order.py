@@ -30,7 +30,7 @@ class Order:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if not isinstance(event, Commit):
+            if type(event) is not Commit:
                 continue
             change, op = event.change, event.op
             row = change.after or change.before

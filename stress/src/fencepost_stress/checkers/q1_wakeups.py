@@ -15,7 +15,6 @@ from ..operations import Commit, Event, Op
 from ..rows import QUEUE, Change, QueueRow
 from .base import End, Finding, Ledger
 
-
 CLAIMS = frozenset({"queue.claim_next", "queue.claim_many"})
 
 
@@ -33,7 +32,7 @@ class Wakeups:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if not isinstance(event, Commit):
+            if type(event) is not Commit:
                 self._empty(event.op)
             elif event.change.table == QUEUE:
                 self._commit(event.change, event.op)

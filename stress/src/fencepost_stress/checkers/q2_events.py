@@ -27,7 +27,7 @@ class Events:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit) and event.change.table == QUEUE:
+            if type(event) is Commit and event.change.table == QUEUE:
                 self._commit(event.change, event.op)
 
     def _commit(self, change: Change, op: Op | None) -> None:

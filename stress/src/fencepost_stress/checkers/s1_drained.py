@@ -15,7 +15,6 @@ from ..operations import Commit, Event, Op
 from ..rows import RUNS, Change, RunRow
 from .base import End, Finding, Ledger
 
-
 CLAIMS = frozenset({"runs.claim_next", "runs.claim_many"})
 
 
@@ -33,7 +32,7 @@ class Drained:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if not isinstance(event, Commit):
+            if type(event) is not Commit:
                 self._empty(event.op)
             elif event.change.table == RUNS:
                 self._commit(event.change, event.op)

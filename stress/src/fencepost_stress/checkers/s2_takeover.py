@@ -36,7 +36,7 @@ class Takeover:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if not isinstance(event, Commit):
+            if type(event) is not Commit:
                 if event.op.name in _CLAIMS:
                     self._empty(event.op)
             elif event.change.table in self._live:

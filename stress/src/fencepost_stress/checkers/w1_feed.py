@@ -32,7 +32,7 @@ class Feed:
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
-            if isinstance(event, Commit):
+            if type(event) is Commit:
                 self._commit(event.change, event.op)
             elif event.op.status == "ok":
                 self._read(event.op)

@@ -130,13 +130,16 @@ class Model:
 
     def outcome(self, op: Op) -> Outcome | None:
         """What the call does now; None when its time is needed and was not observed."""
+        rule = self._rules.get(op.name)
+        if rule is None:
+            return None
         clock = op.clock
         if clock:
-            return self._rules[op.name](op.args, clock[-1][1])
+            return rule(op.args, clock[-1][1])
         if op.name in TIMELESS or (
             op.name == "queue.enqueue" and op.args.get("available_at") is not None
         ):
-            return self._rules[op.name](op.args, 0)
+            return rule(op.args, 0)
         return None
 
     def write(self, change: Change) -> None:
