@@ -122,15 +122,11 @@ class Namer:
 
 def _of_run(change: Change) -> Identity:
     before, after = change.before, change.after
-    if after is None:
-        return ("delete", before.claim_token) if isinstance(before, RunRow) else _odd(change)
     if not isinstance(after, RunRow):
-        return _odd(change)
+        return ("delete", before.claim_token) if isinstance(before, RunRow) else _odd(change)
     token = after.claim_token
-    if before is None:
-        return ("enqueue", token)
     if not isinstance(before, RunRow):
-        return _odd(change)
+        return ("enqueue", token)
     if token is None:
         return (after.status, before.claim_token)
     if before.workflow_ref != after.workflow_ref:

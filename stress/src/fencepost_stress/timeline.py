@@ -110,17 +110,7 @@ class _Joiner:
     # What a call's end says.
 
     def _close(self, op: Op, record: Record | None) -> None:
-        kind = type(record)
-        if record is not None:
-            op.returned = record.mono
-        if kind is Ok:
-            op.status, op.result = "ok", record.result  # type: ignore[union-attr]
-        elif kind is Fail:
-            op.status, op.code = "fail", record.code  # type: ignore[union-attr]
-        elif kind is Info:
-            op.status, op.code = "unknown", record.code  # type: ignore[union-attr]
-        else:
-            op.status = "unknown"
+        _read_end(op, record)
         late = identity.of_outcome(op)
         for one in late:
             self._own_late(op, one)
@@ -327,6 +317,20 @@ class _Joiner:
         out.extend(map(Seen, self._pool.rest()))
         out.extend(Seen(op) for op in self._lost if not op.rows)
         return out
+
+
+def _read_end(op: Op, record: Record | None) -> None:
+    if record is not None:
+        op.returned = record.mono
+    kind = type(record)
+    if kind is Ok:
+        op.status, op.result = "ok", record.result  # type: ignore[union-attr]
+    elif kind is Fail:
+        op.status, op.code = "fail", record.code  # type: ignore[union-attr]
+    else:
+        op.status = "unknown"
+        if kind is Info:
+            op.code = record.code  # type: ignore[union-attr]
 
 
 _UNDECIDED = Op("", 0, "", {}, 0)
