@@ -30,7 +30,6 @@ from .workloads import CUSTOM
 __all__ = ["Result", "Worker", "run_code"]
 
 _SEEDS = 1_000_000
-_HEAL_LIMIT_MS = 15_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,7 @@ def run_code(
     seconds: float = 5.0,
     faults: Sequence[FaultKind] = ("kill", "pause"),
     seed: int | None = None,
+    heal_seconds: float = 15.0,
 ) -> Result:
     """Let processes call `function` again and again, hurt them, and judge what they did.
 
@@ -89,6 +89,7 @@ def run_code(
             the function is called until no run and no key is left.
         faults: what is done to the processes.
         seed: of the faults and of `Worker.random`; drawn when None.
+        heal_seconds: how long the code may take to finish when the load is over.
     """
     unknown = [kind for kind in faults if kind not in FAULTS]
     if unknown:
@@ -100,14 +101,18 @@ def run_code(
         tuple(kind for kind in FAULTS if kind in faults),
         random.randrange(_SEEDS) if seed is None else seed,
     )
+    plan = msgspec.structs.replace(plan, heal_limit_ms=round(heal_seconds * 1000))
     code = custom.code_of(function)
     custom.save(code, directory)
-    execute(plan, directory, _unwatched)
+    ending = execute(plan, directory, _unwatched)
     # The checkers' alarm would cancel that of a test runner: it rings in the main thread only.
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(check, directory).result()
     repeat = f"{code.name} of {code.file}, with seed {plan.seed}"
     run = msgspec.structs.replace(found, repeat=repeat)
+    if not ending.healed and run.verdict != "valid":
+        left = f"work was left {heal_seconds:g} s after the load, or a worker did not end well"
+        run = msgspec.structs.replace(run, reasons=(left, *run.reasons))
     (more,) = report.write(Verdicts(verdicts.SCHEMA, run.verdict, (run,)), directory)
     return Result(
         verdict=run,
@@ -127,7 +132,6 @@ def _plan(
         workload=CUSTOM,
         weights={},
         race_ms=0,
-        heal_limit_ms=_HEAL_LIMIT_MS,
         # What must happen is for the caller to say: the code may hold no leases at all.
         required=("worker killed",) if "kill" in faults else (),
     )

@@ -37,7 +37,8 @@ _decoder = msgspec.json.Decoder(Record)
 class _Held:
     """An acknowledged claim. `until` is the lease's end, by the wall time that its calls read.
 
-    `released` is when the first call that may let go of it was invoked.
+    `released` is when the first call that may let go of it was invoked; `renewed` has the
+    end that the lease had before its latest renewal, and when that was invoked.
     """
 
     lane: str
@@ -47,6 +48,13 @@ class _Held:
     now: int
     until: int
     released: int | None = None
+    renewed: tuple[int, int] | None = None
+
+    def until_at(self, mono: int) -> int:
+        """The lease's end as it was at an instant, as far as it is remembered."""
+        if self.renewed is not None and self.renewed[1] > mono:
+            return self.renewed[0]
+        return self.until
 
 
 @dataclass(slots=True)
@@ -85,7 +93,7 @@ class Lookout:
             newest = self._newest.get(held.lane, held)
             self.violations += newest.fence > held.fence and newest.returned < invoked
         for before, after in pairs:
-            early = before.now < after.now < before.until - self._slack
+            early = before.now < after.now < before.until_at(after.returned) - self._slack
             free = before.released is not None and before.released <= after.returned
             self.violations += early and not free
         for kept in (self._held, self._newest):
@@ -136,6 +144,7 @@ class Lookout:
         self.violations += verb in {"renew", "verify"} and now >= held.until
         self._uses.append((held, call.mono))
         if verb == "renew":
+            held.renewed = (held.until, call.mono)
             held.until = now + int(call.args["lease_ms"])
 
 

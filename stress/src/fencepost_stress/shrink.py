@@ -151,7 +151,7 @@ def candidates(plan: Plan, first_at_ms: float) -> Iterator[tuple[str, Plan]]:
         if half:
             yield f"the first {len(half)} faults", without(faults=half)
     for processes in dict.fromkeys((2, (plan.processes + 1) // 2)):
-        if processes < plan.processes:
+        if 2 <= processes < plan.processes:
             kept = tuple(fault for fault in plan.faults if fault.slot < processes)
             yield f"{processes} processes", without(processes=processes, faults=kept)
     for work, weight in plan.weights.items():
