@@ -42,6 +42,7 @@ class Child:
             [sys.executable, *python, str(CHILD), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=None if env is None else {**os.environ, **env},
+            start_new_session=True,
         )
         theirs.close()
 
@@ -65,7 +66,8 @@ class Child:
         try:
             kind, value = self._pipe.recv()
         except EOFError:
-            raise ChildEnded(f"ended with status {self.process.wait()}") from None
+            self.kill()
+            raise ChildEnded(f"ended with status {self.process.returncode}") from None
         if kind == "interrupt":
             raise Interrupted
         if kind == "error":
@@ -117,9 +119,14 @@ class Child:
         self.signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """SIGKILL; back when the process is gone, and its locks with it."""
-        self.process.kill()
-        self.process.wait()
+        """SIGKILL; back when the process is gone, and its locks with it.
+
+        What it has forked goes too: as long as nobody has waited for the child, the
+        number of its group is nobody else's.
+        """
+        if self.process.returncode is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self.process.wait()
 
     def drop(self) -> None:
         """Give back what this end holds of a child that is gone."""

@@ -192,7 +192,7 @@ def test_the_engines_agree(
     run_state_machine_as_test(
         partial(Agreement, sides, lambda: tmp_path / f"{next(stores)}.sqlite", seen),  # type: ignore[arg-type]
         settings=settings(
-            max_examples=int(explore or 80),
+            max_examples=int(explore or 60),
             stateful_step_count=50,
             derandomize=explore is None,
             # What differs is said in place; only who explores has the time for less.
