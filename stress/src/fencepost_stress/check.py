@@ -215,4 +215,8 @@ def _environment(directory: Path) -> dict[str, Any]:
             name = str(first.facts["engine"])
             library = "native_sqlite" if name == "native" else "python_sqlite"
             engines[name] = first.facts["libraries"][library]
-    return {"sqlite": engines, **environment.read(directory)}
+    modes = {
+        "journal_mode": witness.journal_mode(directory / DATABASE),
+        "synchronous": plans.load(directory / "plan.json").synchronous,
+    }
+    return {"sqlite": engines, **modes, **environment.read(directory)}

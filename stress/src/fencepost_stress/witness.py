@@ -127,6 +127,15 @@ class Table:
                 yield row._make(values)
 
 
+def journal_mode(path: Path) -> str:
+    """How the database keeps its journal; empty when that can't be read."""
+    try:
+        with closing(_connect(path)) as database:
+            return str(database.execute("PRAGMA journal_mode").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return ""
+
+
 def integrity(path: Path) -> tuple[list[str], list[str]]:
     """What `integrity_check` and `foreign_key_check` complain about."""
     with closing(_connect(path)) as database:

@@ -2,7 +2,7 @@
 // The picture of one run: calls a second, the workers with their faults, and a lane a run or key.
 // A claim is [lane, process, start, lease end, end or null, fate, renewals], times in ms.
 
-const OVERVIEW_PAD = 4, AXIS = 20, WORKER = 18, LANE = 16, PINNED = 36;
+const OVERVIEW_PAD = 4, AXIS = 20, WORKER = 18, WORKERS = 190, LANE = 16, PINNED = 36;
 const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7b61c4", "#8c6d4f"];
 
 function colourOf(slot) {
@@ -11,7 +11,7 @@ function colourOf(slot) {
 
 function seconds(ms, span) {
   const digits = Math.max(0, Math.min(5, 3 - Math.floor(Math.log10(Math.max(span, 1e-3) / 5))));
-  return `${(ms / 1000).toFixed(digits)} s`;
+  return `${(ms / 1000).toFixed(digits).replace(/^-(0(\.0*)?)$/, "$1")} s`;
 }
 
 class Picture {
@@ -28,6 +28,8 @@ class Picture {
     this.whole = this.extent();
     this.view = [...this.whole];
     this.rows = [];
+    // Many workers share the room of a few, without their names.
+    this.worker = Math.max(1, Math.min(WORKER, Math.floor(WORKERS / Math.max(data.slots.length, 1))));
   }
 
   extent() {
@@ -88,7 +90,7 @@ class Picture {
       top += height;
       return row;
     });
-    this.head = AXIS + WORKER * this.data.slots.length + 4;
+    this.head = AXIS + this.worker * this.data.slots.length + 4;
     this.spacer.style.height = `${this.head + top + 4}px`;
   }
 
@@ -242,16 +244,16 @@ class Picture {
 
   drawWorkers(c) {
     this.data.slots.forEach((name, slot) => {
-      const y = AXIS + slot * WORKER;
-      this.label(c, name, y + WORKER / 2, true);
+      const y = AXIS + slot * this.worker;
+      if (this.worker > 10) this.label(c, name, y + this.worker / 2, true);
       c.fillStyle = colourOf(slot);
-      c.fillRect(this.gutter - 8, y + 4, 5, WORKER - 8);
+      c.fillRect(this.gutter - 8, y + this.worker / 5, 5, this.worker * 0.6);
     });
     c.globalAlpha = 0.4;
     for (const [, process, start, lease, end] of this.data.claims) {
       const slot = this.data.processes[process][1];
       c.fillStyle = colourOf(slot);
-      this.span(c, start, Math.min(end ?? lease, lease), AXIS + slot * WORKER + 6, WORKER - 12);
+      this.span(c, start, Math.min(end ?? lease, lease), AXIS + slot * this.worker + this.worker / 3, this.worker / 3);
     }
     c.globalAlpha = 1;
     for (const mark of this.data.marks) this.drawMark(c, mark);
@@ -261,28 +263,28 @@ class Picture {
 
   drawMark(c, [kind, process, at, until]) {
     const slot = process < 0 ? -1 : this.data.processes[process][1];
-    const y = slot < 0 ? AXIS - 8 : AXIS + slot * WORKER;
+    const y = slot < 0 ? AXIS - 8 : AXIS + slot * this.worker;
     if (until !== null) {
       c.fillStyle = this.ink("doubt");
       c.globalAlpha = 0.45;
-      const drawn = this.span(c, at, until, y + 3, WORKER - 6);
+      const drawn = this.span(c, at, until, y + this.worker / 6, this.worker * 0.66);
       c.globalAlpha = 1;
-      if (drawn && drawn[1] - drawn[0] > 50) {
+      if (drawn && drawn[1] - drawn[0] > 50 && this.worker > 10) {
         c.fillStyle = this.ink("ink");
         c.textAlign = "center";
-        c.fillText(kind, (drawn[0] + drawn[1]) / 2, y + WORKER / 2);
+        c.fillText(kind, (drawn[0] + drawn[1]) / 2, y + this.worker / 2);
       }
       return;
     }
-    const x = this.x(at), middle = y + WORKER / 2;
+    const x = this.x(at), middle = y + this.worker / 2, arm = Math.min(5, this.worker / 2);
     if (x < this.gutter || x > this.width) return;
     c.strokeStyle = kind === "kill" ? this.ink("bad") : this.ink("doubt");
     c.lineWidth = 2.5;
     c.beginPath();
-    c.moveTo(x - 5, middle - 5);
-    c.lineTo(x + 5, middle + 5);
-    c.moveTo(x + 5, middle - 5);
-    c.lineTo(x - 5, middle + 5);
+    c.moveTo(x - arm, middle - arm);
+    c.lineTo(x + arm, middle + arm);
+    c.moveTo(x + arm, middle - arm);
+    c.lineTo(x - arm, middle + arm);
     c.stroke();
     c.lineWidth = 1;
   }

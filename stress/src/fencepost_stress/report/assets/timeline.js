@@ -14,7 +14,7 @@ class Timeline extends Picture {
   under(x, y) {
     const at = this.ms(x), near = ((this.view[1] - this.view[0]) / this.width) * 6;
     if (y < this.head) {
-      const slot = Math.floor((y - AXIS) / WORKER);
+      const slot = Math.floor((y - AXIS) / this.worker);
       const mark = this.data.marks.find(([, process, from, until]) =>
         (process < 0 ? -1 : this.data.processes[process][1]) === slot && from - near <= at && at <= (until ?? from) + near);
       return mark ? `${mark[1] < 0 ? "" : this.data.processes[mark[1]][0]} ${mark[4]}\nat ${seconds(mark[2], 1)}` : "";
