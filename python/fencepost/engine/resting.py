@@ -28,6 +28,7 @@ class RestingReader:
 
     def __init__(self, path: str, connect: Callable[[bool], Engine]) -> None:
         self._path = path
+        self._pid = os.getpid()
         self._connect = connect
         self._lock = threading.RLock()
         self._state = _at_rest(path)
@@ -43,6 +44,9 @@ class RestingReader:
         self._engine.close()
 
     def _reading(self, read: Callable[[Engine], _Result]) -> _Result:
+        if os.getpid() != self._pid:
+            # A fork may have copied the lock locked; the engine refuses the child.
+            return read(self._engine)
         with self._lock:
             while self._state is not None:
                 try:
