@@ -21,8 +21,8 @@ class Workload(NamedTuple):
 _RUNS = {"enqueue": 24, "claim": 36, "stale run": 5, "repair": 3}
 _QUEUE = {"event": 18, "reconcile": 24, "stale key": 4}
 _EFFECTS = {"effect": 11, "request": 8}
-_RESOURCES = {"resource": 16}
-_FEED = {"record": 8, "consume": 8}
+_RESOURCES = {"resource": 16, "look": 3}
+_FEED = {"record": 9, "consume": 12}
 _BATCH = {"batch of runs": 5, "batch of keys": 4}
 
 _CLAIMS = ("lease taken over", "stale token refused", "nothing to claim")

@@ -53,6 +53,11 @@ TIMELESS = frozenset(
         "feed.after",
         "feed.latest_seq",
         "feed.watermark",
+        "runs.list",
+        "queue.list",
+        "resources.list",
+        "effects.list",
+        "requests.list",
         "events.list",
     }
 )
@@ -97,15 +102,15 @@ class Model:
             "runs": (
                 self.runs,
                 "enqueue claim_next renew verify park complete delete get repair_source "
-                "claim_legacy_source",
+                "claim_legacy_source list",
             ),
-            "queue": (self.queue, "enqueue claim_next renew settle requeue"),
+            "queue": (self.queue, "enqueue claim_next renew settle requeue list"),
             "resources": (
                 self.resources,
-                "put get get_by_uid update_status update_finalizers request_deletion delete",
+                "put get get_by_uid update_status update_finalizers request_deletion delete list",
             ),
-            "effects": (self.effects, "reserve update get"),
-            "requests": (self.requests, "reserve update get get_by_id"),
+            "effects": (self.effects, "reserve update get list"),
+            "requests": (self.requests, "reserve update get get_by_id list"),
             "feed": (self.feed, "record after latest_seq watermark set_watermark"),
             "events": (self.events, "record list"),
         }

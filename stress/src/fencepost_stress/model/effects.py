@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+from heapq import nsmallest
 from typing import Any
 
 from ..rows import EFFECTS, EffectRow, ResourceRow
@@ -27,7 +29,7 @@ class Effects:
             if not rows:
                 self._rows.pop(before.resource_uid, None)
 
-    def of(self, uid: str) -> list[EffectRow]:
+    def of(self, uid: str) -> builtins.list[EffectRow]:
         """The effects of a resource."""
         return list(self._rows.get(uid, {}).values())
 
@@ -68,6 +70,11 @@ class Effects:
     def get(self, args: dict[str, Any], _now: int) -> Outcome:
         row = self._rows.get(args["resource_uid"], {}).get(args["key"])
         return Outcome(None if row is None else record(row))
+
+    def list(self, args: dict[str, Any], _now: int) -> Outcome:
+        rows = self._rows.get(args["resource_uid"], {}).values()
+        first = nsmallest(args["limit"], rows, key=lambda row: (row.started_at, row.effect_key))
+        return Outcome([record(row) for row in first])
 
 
 def record(row: EffectRow) -> dict[str, Any]:

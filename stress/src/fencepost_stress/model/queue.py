@@ -110,6 +110,12 @@ class Queue:
         )
         return Outcome(True, (Prediction(QUEUE, before, after),))
 
+    def list(self, args: dict[str, Any], _now: int) -> Outcome:
+        rows = sorted(
+            self.rows.values(), key=lambda row: (row.available_at, row.controller, row.resource_key)
+        )
+        return Outcome([_item(row) for row in rows[: args["limit"]]])
+
     def _held(self, args: dict[str, Any]) -> QueueRow | None:
         claim = args["claim"]
         row = self.rows.get((claim["controller"], claim["key"]))
@@ -118,3 +124,14 @@ class Queue:
 
 def _lives(row: QueueRow, now: int) -> bool:
     return row.claim_expires_at is not None and row.claim_expires_at > now
+
+
+def _item(row: QueueRow) -> dict[str, Any]:
+    expires = row.claim_expires_at
+    return {
+        "controller": row.controller,
+        "key": row.resource_key,
+        "available_at": text_of(row.available_at),
+        "consecutive_errors": row.consecutive_errors,
+        "claim_expires_at": None if expires is None else text_of(expires),
+    }

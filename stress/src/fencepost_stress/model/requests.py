@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+from itertools import islice
 from typing import Any
 
 from ..rows import REQUESTS, RequestRow, ResourceRow
@@ -27,7 +29,7 @@ class Requests:
             if not ids:
                 self._ids.pop(before.resource_uid, None)
 
-    def of(self, uid: str) -> list[RequestRow]:
+    def of(self, uid: str) -> builtins.list[RequestRow]:
         """The requests of a resource."""
         return [self._rows[request_id] for request_id in self._ids.get(uid, {}).values()]
 
@@ -64,6 +66,10 @@ class Requests:
     def get_by_id(self, args: dict[str, Any], _now: int) -> Outcome:
         row = self._rows.get(args["request_id"])
         return Outcome(None if row is None else record(row))
+
+    def list(self, args: dict[str, Any], _now: int) -> Outcome:
+        ids = self._ids.get(args["resource_uid"], {}).values()
+        return Outcome([record(self._rows[one]) for one in islice(ids, args["limit"])])
 
 
 def record(row: RequestRow) -> dict[str, Any]:

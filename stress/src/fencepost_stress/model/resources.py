@@ -76,6 +76,10 @@ class Resources:
         row = self._uids.get(args["uid"])
         return Outcome(None if row is None else record(row))
 
+    def list(self, args: dict[str, Any], _now: int) -> Outcome:
+        names = sorted(name for name in self.rows if name[0] == args["controller"])
+        return Outcome([record(self.rows[name]) for name in names[: args["limit"]]])
+
     def update_status(self, args: dict[str, Any], now: int) -> Outcome:
         before = self._expected(args)
         if isinstance(before, Outcome):

@@ -20,6 +20,7 @@ class Runs:
         self._inserted: dict[str, int] = {}
         self._insertions = 0
         self._continuations: dict[str, str] = {}
+        self._open: dict[str, RunRow] = {}
         self._order = ClaimOrder(self.rows, self._inserted)
 
     # The state follows the witness.
@@ -35,10 +36,15 @@ class Runs:
             if after.parent_run_id:
                 self._continuations[after.parent_run_id] = after.run_id
         self.rows[after.run_id] = after
+        if after.status == "done":
+            self._open.pop(after.run_id, None)
+        else:
+            self._open[after.run_id] = after
         self._order.note(after)
 
     def _remove(self, row: RunRow) -> None:
         self.rows.pop(row.run_id, None)
+        self._open.pop(row.run_id, None)
         self._inserted.pop(row.run_id, None)
         if row.parent_run_id and self._continuations.get(row.parent_run_id) == row.run_id:
             del self._continuations[row.parent_run_id]
@@ -109,6 +115,12 @@ class Runs:
     def get(self, args: dict[str, Any], _now: int) -> Outcome:
         row = self.rows.get(args["run_id"])
         return Outcome(None if row is None else record(row))
+
+    def list(self, args: dict[str, Any], _now: int) -> Outcome:
+        """Of those that are not done."""
+        found = [row for row in self._open.values() if row.status == args["status"]]
+        found.sort(key=lambda row: (row.created_at, self._inserted[row.run_id]))
+        return Outcome([record(row) for row in found[: args["limit"]]])
 
     def repair_source(self, args: dict[str, Any], now: int) -> Outcome:
         row = self.rows.get(args["run_id"])

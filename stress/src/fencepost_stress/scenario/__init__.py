@@ -35,6 +35,7 @@ class Scenario:
         self._feeds = Feeds(self._actor)
         outside = Outside(self._actor)
         batches = Batches(self._actor)
+        life = Life(self._actor)
         steps: dict[str, Callable[[], None]] = {
             "enqueue": self._runs.enqueue,
             "claim": self._runs.claim,
@@ -45,7 +46,8 @@ class Scenario:
             "stale key": self._keys.stale,
             "effect": outside.effect,
             "request": outside.request,
-            "resource": Life(self._actor).step,
+            "resource": life.step,
+            "look": life.look,
             "record": self._feeds.record,
             "consume": self._feeds.consume,
             "batch of runs": batches.runs,

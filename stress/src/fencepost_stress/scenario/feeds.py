@@ -49,7 +49,7 @@ class Feeds:
         if events is None:
             return
         actor.think()
-        if actor.chance(0.25):
+        if actor.chance(0.4):
             # A consumer that comes late with what it did long ago.
             place //= 2
         elif events:

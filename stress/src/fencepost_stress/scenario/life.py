@@ -76,3 +76,22 @@ class Life:
             actor.call("resources.request_deletion", **name)
         else:
             actor.call("resources.delete", **swap)
+
+    def look(self) -> None:
+        """List the beginning of something that others are changing."""
+        actor = self._actor
+        name, args = actor.choice(
+            ("runs.list", {"status": "parked"}),
+            ("runs.list", {"status": "claimed"}),
+            ("queue.list", {}),
+            ("resources.list", {"controller": LIFE}),
+            ("effects.list", None),
+            ("requests.list", None),
+        )
+        if args is None:
+            target = f"target-{actor.random.randrange(2)}"
+            found = actor.call("resources.get", controller=OUTSIDE, key=target).value
+            if found is None:
+                return
+            args = {"resource_uid": found.metadata.uid}
+        actor.call(name, **args, limit=actor.random.randrange(1, 6))

@@ -85,6 +85,8 @@ class Runs:
             self._with(held, "runs.verify")
         if actor.chance(0.05):
             actor.call("runs.get", run_id=held.run_id)
+        if actor.chance(0.2):
+            self._use_earlier(held)
         fate = actor.random.random()
         if held.lease_ms < actor.plan.lease_ms and fate < 0.6:
             # Hold on past the lease, then go on as if nothing had happened.
@@ -101,6 +103,12 @@ class Runs:
         else:
             self._with(held, "runs.complete")
         self._old.append(held)
+
+    def _use_earlier(self, held: Held) -> None:
+        """Use a token of an earlier claim of the run: the runner is the same, the claim is not."""
+        earlier = [old for old in self._old if old.run_id == held.run_id]
+        if earlier:
+            self._use(self._actor.choice(*earlier))
 
     def _use(self, held: Held) -> None:
         """Use a token that may be stale."""
