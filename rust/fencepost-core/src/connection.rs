@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
 use crate::desk::{Desk, Seat, Turn};
 use crate::error::{Error, Result};
@@ -40,6 +41,7 @@ pub struct Store {
 struct Held {
     connection: Connection,
     turns: Turns,
+    checkpoints: Checkpoints,
 }
 
 /// The version of the SQLite library that is built in.
@@ -57,6 +59,7 @@ impl Store {
         let held = Held {
             connection: open::open(&path, options, &*clock)?,
             turns: Turns::new(&path, options.busy_timeout),
+            checkpoints: Checkpoints::new(&path),
         };
         Ok(Self {
             desk: Desk::default(),
@@ -210,6 +213,7 @@ impl Store {
             connection: &held.connection,
             turns: &held.turns,
             file: &self.file,
+            checkpoints: &held.checkpoints,
             clock: &*self.clock,
         })
     }

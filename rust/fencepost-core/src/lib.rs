@@ -6,6 +6,7 @@
 //! those of `python/fencepost/sql`, included at compile time.
 
 mod backup;
+mod checkpoints;
 mod clock;
 mod connection;
 mod desk;

@@ -17,6 +17,7 @@ const FOREIGN_KEYS_ON: &str = named(CONNECTION, "foreign_keys_on");
 const SYNCHRONOUS_FULL: &str = named(CONNECTION, "synchronous_full");
 const SYNCHRONOUS_NORMAL: &str = named(CONNECTION, "synchronous_normal");
 const SYNCHRONOUS_OFF: &str = named(CONNECTION, "synchronous_off");
+const OWN_CHECKPOINTS: &str = named(CONNECTION, "own_checkpoints");
 const QUERY_ONLY: &str = named(CONNECTION, "query_only");
 
 /// More than there are statements, so that none is ever prepared twice.
@@ -60,7 +61,8 @@ pub(crate) fn open(path: &Path, options: Options, clock: &dyn Clock) -> Result<C
         Synchronous::Off => SYNCHRONOUS_OFF,
     };
     let read_only = options.read_only.then_some(QUERY_ONLY);
-    for setting in [FOREIGN_KEYS_ON, synchronous].into_iter().chain(read_only) {
+    let always = [FOREIGN_KEYS_ON, synchronous, OWN_CHECKPOINTS];
+    for setting in always.into_iter().chain(read_only) {
         patiently(options.busy_timeout, clock, || {
             Ok(connection.execute_batch(setting)?)
         })?;

@@ -5,6 +5,7 @@
 
 use rusqlite::{CachedStatement, Connection, Row as StoredRow, Rows, ToSql};
 
+use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::file::OpenedFile;
@@ -20,6 +21,7 @@ pub(crate) struct Session<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) turns: &'a Turns,
     pub(crate) file: &'a OpenedFile,
+    pub(crate) checkpoints: &'a Checkpoints,
     pub(crate) clock: &'a dyn Clock,
 }
 

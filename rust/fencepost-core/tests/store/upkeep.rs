@@ -72,6 +72,33 @@ fn a_backup_ends_when_it_is_told_to() {
     assert_eq!(refused(outcome).0, "closed");
 }
 
+#[test]
+fn the_log_is_emptied_when_it_has_grown_long() {
+    let fixture = Fixture::new();
+    let log = || {
+        let path = format!("{}-wal", fixture.path.display());
+        std::fs::metadata(path).unwrap().len()
+    };
+    let mib = 1 << 20;
+    let mut longest = 0;
+    for _ in 0..100 {
+        fixture.events(20);
+        longest = longest.max(log());
+    }
+    assert!((4 * mib..5 * mib).contains(&longest), "{longest}");
+
+    // While somebody reads it grows, and the writers do not try at each commit.
+    let reader = Connection::open(&fixture.path).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT * FROM run_events LIMIT 1")
+        .unwrap();
+    fixture.events(1500);
+    assert!(log() > 5 * mib);
+    reader.execute_batch("COMMIT").unwrap();
+    fixture.events(1500);
+    assert!(log() < 5 * mib, "{}", log());
+}
+
 #[cfg(unix)]
 #[test]
 fn nothing_is_written_to_a_file_that_is_gone() {
