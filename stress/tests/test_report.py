@@ -17,8 +17,8 @@ from fencepost_stress.history import Note
 from fencepost_stress.operations import Commit, Op
 from fencepost_stress.report import junit
 from fencepost_stress.report.claims import Claims
-from fencepost_stress.report.figures import Figures, Latency
-from fencepost_stress.report.marks import Mark, read as read_marks
+from fencepost_stress.report.figures import Figures, Latency, slot_of
+from fencepost_stress.report.marks import EVERYBODY, Mark, read as read_marks
 from fencepost_stress.report.origin import Origin
 from fencepost_stress.report.prose import prose
 from fencepost_stress.report.story import Story, Teller, lanes_of
@@ -189,17 +189,32 @@ def test_a_pause_lasts_until_the_process_goes_on_or_is_killed() -> None:
         Note(3_000_000, "resume", {"process": "a"}),
         Note(4_000_000, "kill", {"process": "b"}),
         Note(5_000_000, "lock", {"ms": 50, "mode": "exclusive"}),
-        Note(6_000_000, "healing", {}),
+        Note(6_000_000, "clock", {"slot": 1, "step_ms": -300}),
+        Note(7_000_000, "full", {}),
+        Note(8_000_000, "room again", {}),
+        Note(9_500_000, "reader", {"since": 4_500_000, "until": 9_000_000, "refused": 0}),
+        Note(10_000_000, "healing", {}),
     ]
     marks, phases = read_marks(ORIGIN, notes)
-    assert [(mark.kind, mark.at, mark.until) for mark in marks] == [
-        ("pause", 1.0, 3.0),
-        ("pause", 2.0, 4.0),
-        ("kill", 4.0, None),
-        ("lock", 5.0, 55.0),
+    assert [(mark.kind, mark.process, mark.at, mark.until) for mark in marks] == [
+        ("pause", "a", 1.0, 3.0),
+        ("pause", "b", 2.0, 4.0),
+        ("kill", "b", 4.0, None),
+        ("reader", EVERYBODY, 4.5, 9.0),
+        ("lock", EVERYBODY, 5.0, 55.0),
+        ("clock", "worker-01", 6.0, None),
+        ("full", EVERYBODY, 7.0, 8.0),
     ]
-    assert marks[3].told() == "lock, for 50 ms (mode exclusive)"
-    assert phases == {"load": 0.0, "healing": 6.0}
+    assert marks[4].told() == "lock, for 50 ms (mode exclusive)"
+    assert phases == {"load": 0.0, "healing": 10.0}
+
+
+def test_a_worker_is_known_by_any_of_its_processes() -> None:
+    assert [slot_of(name) for name in ("worker-02-003", "worker-02", EVERYBODY)] == [
+        "worker-02",
+        "worker-02",
+        EVERYBODY,
+    ]
 
 
 def run_verdict(**changes: Any) -> RunVerdict:

@@ -7,6 +7,7 @@ at most three per cent), calls over time into buckets of a tenth of a second.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ _STEPS = 24
 """Buckets for each doubling of a latency."""
 _TICK_MS = 100
 _POINTS = 600
+_INCARNATION = re.compile(r"(.+-\d+)-\d+")
 
 
 @dataclass(slots=True)
@@ -134,8 +136,8 @@ class Figures:
 
 def slot_of(process: str) -> str:
     """The worker that a process is an incarnation of: "worker-02" for "worker-02-003"."""
-    head, dash, tail = process.rpartition("-")
-    return head if dash and tail.isdigit() else process
+    found = _INCARNATION.fullmatch(process)
+    return found[1] if found else process
 
 
 def _jain(shares: list[int]) -> float | None:

@@ -15,6 +15,7 @@ from ..verdict import RunVerdict, Verdicts
 from .claims import FATES, label_of
 from .figures import PERCENTILES, slot_of
 from .gather import Gathered
+from .marks import EVERYBODY
 from .story import Story
 
 _ORDER = ("invalid", "unknown", "valid", "not claimed")
@@ -70,10 +71,13 @@ def timeline_data(run: RunVerdict, more: Gathered) -> dict[str, Any]:
     """What the timeline draws, as arrays: a claim is seven values."""
     processes = sorted(
         {claim.worker for claims in more.claims.values() for claim in claims}
-        | {mark.process for mark in more.marks if mark.process}
+        | {mark.process for mark in more.marks}
     )
     number = {process: index for index, process in enumerate(processes)}
-    slots = sorted({slot_of(process) for process in processes})
+    # Last, below the workers, what was done to all of them.
+    slots = sorted(
+        {slot_of(process) for process in processes}, key=lambda slot: (slot == EVERYBODY, slot)
+    )
     lanes = {lane: index for index, lane in enumerate(more.claims)}
     return {
         "engine": run.engine,
@@ -95,7 +99,7 @@ def timeline_data(run: RunVerdict, more: Gathered) -> dict[str, Any]:
             for claim in claims
         ],
         "marks": [
-            [mark.kind, number.get(mark.process, -1), mark.at, mark.until, mark.told()]
+            [mark.kind, number[mark.process], mark.at, mark.until, mark.told()]
             for mark in more.marks
         ],
         "phases": more.phases,

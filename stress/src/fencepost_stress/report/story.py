@@ -18,7 +18,8 @@ from ..rows import QUEUE, RUNS, TABLES, key_of
 from ..verdict import Property
 from . import words
 from .claims import lane_of, moment
-from .marks import Mark
+from .figures import slot_of
+from .marks import EVERYBODY, Mark
 from .origin import Origin
 
 _BEFORE, _AFTER = 80, 1
@@ -119,9 +120,11 @@ class Teller:
         story.start = min(line.began for line in lines)
         story.end = max(line.until or line.at for line in lines)
         who = {line.who for line in lines}
+        workers = {slot_of(process) for process in who}
         for mark in marks:
             lasts = mark.at if mark.until is None else mark.until
-            if mark.process in who and lasts >= story.start and mark.at <= story.end:
+            hit = mark.process in who or mark.process in workers or mark.process == EVERYBODY
+            if hit and lasts >= story.start and mark.at <= story.end:
                 lines.append(_fault(mark))
         lines.sort(key=lambda line: line.at)
         story.lines, story.left_out = _shorten(lines)

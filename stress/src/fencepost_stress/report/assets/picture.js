@@ -262,8 +262,7 @@ class Picture {
   }
 
   drawMark(c, [kind, process, at, until]) {
-    const slot = process < 0 ? -1 : this.data.processes[process][1];
-    const y = slot < 0 ? AXIS - 8 : AXIS + slot * this.worker;
+    const y = AXIS + this.data.processes[process][1] * this.worker;
     if (until !== null) {
       c.fillStyle = this.ink("doubt");
       c.globalAlpha = 0.45;

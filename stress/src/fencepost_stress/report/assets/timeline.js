@@ -16,8 +16,8 @@ class Timeline extends Picture {
     if (y < this.head) {
       const slot = Math.floor((y - AXIS) / this.worker);
       const mark = this.data.marks.find(([, process, from, until]) =>
-        (process < 0 ? -1 : this.data.processes[process][1]) === slot && from - near <= at && at <= (until ?? from) + near);
-      return mark ? `${mark[1] < 0 ? "" : this.data.processes[mark[1]][0]} ${mark[4]}\nat ${seconds(mark[2], 1)}` : "";
+        this.data.processes[process][1] === slot && from - near <= at && at <= (until ?? from) + near);
+      return mark ? `${this.data.processes[mark[1]][0]}: ${mark[4]}\nat ${seconds(mark[2], 1)}` : "";
     }
     const row = this.rows.find(({ top, height }) => {
       const from = this.head + top - this.scroller.scrollTop;
