@@ -63,7 +63,26 @@ def verdicts(found: dict[str, Any]) -> list[tuple[str, str, int]]:
     return [(one["id"], one["verdict"], one["exercised"]) for one in run["properties"]]
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+# One a property or so; `fencepost stress --mutants` tries them all.
+SAMPLE = [
+    "claim-without-guard",
+    "complete-without-token",
+    "verify-without-expiry-check",
+    "expired-never-reclaimable",
+    "settle-swallows-event",
+    "counted-before-lock",
+    "effect-check-then-insert",
+    "error-after-commit",
+    "always-empty",
+]
+
+
+def test_mutants_are_many_and_say_what_they_stand_for() -> None:
+    assert len(MUTANTS) >= 25
+    assert all(mutant.bug and mutant.killers for mutant in MUTANTS.values())
+
+
+@pytest.mark.parametrize("name", SAMPLE)
 def test_a_mutant_is_caught(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = stress(capsys, "--mutants", name, "--seed", "5", "--out", str(tmp_path / "out"))
     (row,) = found["rows"]

@@ -130,6 +130,7 @@ def check(directory: Path) -> RunVerdict:
         property_of(_excused(plan, judge.finding(end)), judge.seconds) for judge in judges
     )
     counts = sometimes.finish(plan.lease_ms)
+    counts |= {f"fault: {kind}": number for kind, number in ending.faults.items()}
     reached = sometimes_of(counts, plan.required)
     verdict, reasons = decide(properties, reached, problems)
     return RunVerdict(
@@ -196,6 +197,7 @@ def _end(
         wal_peak_bytes=ending.wal_peak_bytes,
         wal_limit_bytes=plan.wal_limit_bytes,
         wal_samples=ending.wal_samples,
+        busy_timeout_ms=plan.busy_timeout_ms,
         pauses=sometimes.paused,
         holds=sometimes.held,
     )

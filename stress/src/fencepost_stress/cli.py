@@ -16,13 +16,14 @@ from rich.console import Console
 
 from . import matrix, plan as plans, report, verdict as verdicts
 from .check import check
+from .faults import KILLS_AND_PAUSES
 from .matrix import Matrix
 from .mutants import MUTANTS
 from .plan import FAULTS, FaultKind, Plan, Synchronous, make_plan
 from .progress import Progress
 from .run import HarnessError, execute
 from .shrink import by_words, shrink
-from .sut import ENGINES, command_line
+from .sut import ENGINES, MUTANT, command_line
 from .sut.systems import UnknownSystemError
 from .verdict import EXIT_CODES, RunVerdict, Verdicts
 from .workloads import WORKLOADS
@@ -73,6 +74,7 @@ def _prog(command: click.Command) -> str:
 
 def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[FaultKind, ...]:
     named = [] if value in {"", "none"} else value.split(",")
+    named = list(FAULTS) if value == "all" else named
     for name in named:
         if name not in FAULTS:
             raise click.BadParameter(f"{name!r} is none of {', '.join(FAULTS)}, none")
@@ -110,7 +112,8 @@ def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[Faul
     callback=lambda context, parameter, value: (
         None if value is None else _fault_kinds(context, parameter, value)
     ),
-    help="Of kill, pause, with commas between; or none. Default: both, none for mutants.",
+    help=f"Of {', '.join(FAULTS)}, with commas between; or all; or none. "
+    "Default: the profile's, for mutants those that they need.",
 )
 @click.option("--seed", type=click.IntRange(0), default=None, help="Default: drawn, and reported.")
 @click.option("--profile", type=click.Choice(["quick"]), default="quick", show_default=True)
@@ -187,11 +190,16 @@ def stress(
             engine=engine,
             processes=processes,
             seconds=seconds or (_MUTANT_SECONDS if mutants else _SECONDS),
-            faults=faults if faults is not None else (() if mutants else FAULTS),
+            faults=faults if faults is not None else _usual_faults(engine),
             profile=profile,
             workload=workload,
             synchronous=synchronous,
         )
+
+    def _usual_faults(engine: str) -> tuple[FaultKind, ...]:
+        if mutants:
+            return MUTANTS[engine.removeprefix(MUTANT)].faults
+        return KILLS_AND_PAUSES
 
     folder = _folder(out)
     kept = out is not None

@@ -22,6 +22,12 @@ class Clock:
     def __init__(self, offset_ns: int, on_read: Callable[[int, int], None] | None = None) -> None:
         self._offset_ns = offset_ns
         self._on_read = on_read
+        self._error_ms: Callable[[float], int] | None = None
+        self._start = 0
+
+    def go_wrong(self, error_ms: Callable[[float], int], start: int) -> None:
+        """From now on be off by what `error_ms` gives for the milliseconds since `start`."""
+        self._error_ms, self._start = error_ms, start
 
     def __call__(self) -> int:
         mono = time.monotonic_ns()
@@ -32,7 +38,10 @@ class Clock:
 
     def wall(self, mono: int) -> int:
         """The wall time of a monotonic stamp; reading it this way is not recorded."""
-        return (mono + self._offset_ns) // 1_000_000
+        true = (mono + self._offset_ns) // 1_000_000
+        if self._error_ms is None:
+            return true
+        return true + self._error_ms((mono - self._start) / 1e6)
 
 
 def shared_offset() -> int:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import Self
 
 import msgspec
 
+from .intruders import Intruders
 from .sut import engine_of
-from .worker import EXIT_HEALED, EXIT_NOT_HEALED, READY, Orders
+from .worker import EXIT_HEALED, EXIT_NOT_HEALED, READY, STANDING_BY, Orders
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class Crew:
         self.healed = 0
         self.clock_offset = clock_offset
         self.start = 0
+        self.storm = False
+        self.intruders = Intruders(database, self._reading)
 
     def __enter__(self) -> Self:
         return self
@@ -66,6 +70,7 @@ class Crew:
     ) -> None:
         for member in self._members.values():
             _send(member.process, signal.SIGKILL)
+        self.intruders.dismiss()
         for member in self._members.values():
             member.process.wait()
             _close(member.process)
@@ -87,6 +92,7 @@ class Crew:
             parent=os.getpid(),
             lifeline=self._reading,
             clock_offset=self.clock_offset,
+            waits_to_open=not self.start and self.storm,
         )
         command = [sys.executable, "-m", self._module]
         with (self._directory / "stderr" / f"{name}.txt").open("wb") as stderr:
@@ -102,28 +108,41 @@ class Crew:
         if self.start:
             self._tell_start(process)
 
-    def begin(self, timeout_seconds: float) -> bool:
-        """Wait until everybody has opened the store, then let the load begin.
+    def begin(self, timeout_seconds: float, before: Callable[[], None] = lambda: None) -> bool:
+        """Wait until everybody has opened the store, do `before`, then let the load begin.
 
         The start's stamp is the same for all, those that are hired later included.
         False when somebody was not ready in time, or died.
         """
         deadline = time.monotonic() + timeout_seconds
-        ready = all(_says_ready(member.process, deadline) for member in self._members.values())
+        ready = all(_says(member.process, READY, deadline) for member in self._members.values())
+        before()
         self.start = time.monotonic_ns()
         for member in self._members.values():
             self._tell_start(member.process)
         return ready
 
-    def _tell_start(self, process: subprocess.Popen[bytes]) -> None:
+    def let_open(self, timeout_seconds: float) -> None:
+        """Wait until everybody stands by, then let all of them open the store at once."""
+        deadline = time.monotonic() + timeout_seconds
+        for member in self._members.values():
+            if not _says(member.process, STANDING_BY, deadline):
+                self.problems.append(f"{member.name} did not stand by for the opening")
+        for member in self._members.values():
+            self._say(member.process, b"open\n")
+
+    def _say(self, process: subprocess.Popen[bytes], line: bytes) -> None:
         if process.stdin is None:
             raise RuntimeError("a worker was started without its standard input")
         try:
-            process.stdin.write(b"%d\n" % self.start)
-            process.stdin.close()
+            process.stdin.write(line)
+            process.stdin.flush()
         except BrokenPipeError:
             # It died at once; `collect` says of what.
             return
+
+    def _tell_start(self, process: subprocess.Popen[bytes]) -> None:
+        self._say(process, b"%d\n" % self.start)
 
     def name(self, slot: int) -> str | None:
         """The process in a slot, or None when it has ended."""
@@ -136,6 +155,18 @@ class Crew:
         member.doomed = True
         _send(member.process, signal.SIGKILL)
         member.process.wait()
+
+    def doom(self, slot: int) -> None:
+        """It may end now, however it does."""
+        self._members[slot].doomed = True
+
+    def is_over(self, slot: int) -> bool:
+        return self._members[slot].process.poll() is not None
+
+    def ask_to_end(self, slot: int) -> None:
+        """SIGTERM: an exception wherever the worker is, also inside a call."""
+        self._members[slot].doomed = True
+        self._signal(slot, signal.SIGTERM)
 
     def pause(self, slot: int) -> None:
         self._signal(slot, signal.SIGSTOP)
@@ -177,11 +208,11 @@ def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _says_ready(process: subprocess.Popen[bytes], deadline: float) -> bool:
+def _says(process: subprocess.Popen[bytes], word: bytes, deadline: float) -> bool:
     if process.stdout is None:
         return False
     waiting, _, _ = select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))
-    return bool(waiting) and process.stdout.readline() == READY
+    return bool(waiting) and process.stdout.readline() == word
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 _CELL = struct.Struct("=QQQQ")
 _STAGE = struct.Struct("=Q")
-_SIZE = _CELL.size + _STAGE.size
+_SIZE = _CELL.size + 2 * _STAGE.size
 
 IDLE, CALLING, INSIDE = 0, 1, 2
 """Stages: between calls, in a call, in a call whose transaction has begun."""
@@ -41,6 +41,11 @@ class Cell:
         self.stage(IDLE)
         self._counts = Counts(*_CELL.unpack_from(self._map, self._offset))
 
+    @property
+    def armed(self) -> int:
+        """The number of the point at which the worker is to end itself; 0 for none."""
+        return int(_STAGE.unpack_from(self._map, self._stage + _STAGE.size)[0])
+
     def add(self, *, claims: int = 0, refusals: int = 0) -> None:
         counts = self._counts
         self._set(
@@ -65,11 +70,15 @@ class Cell:
 
 
 class Board:
-    """All counters, for reading."""
+    """All counters, for reading, and the points at which workers are to end themselves."""
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), 0)
+
+    def arm(self, slot: int, point: int) -> None:
+        """Have the worker end itself at this point; 0 takes it back."""
+        _STAGE.pack_into(self._map, slot * _SIZE + _CELL.size + _STAGE.size, point)
 
     def total(self) -> Counts:
         starts = range(0, len(self._map), _SIZE)

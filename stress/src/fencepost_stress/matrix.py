@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .check import check
-from .mutants import MUTANTS
+from .mutants import MUTANTS, SOMETIMES
 from .plan import Plan
 from .run import Watcher, execute
 from .sut import MUTANT
@@ -61,6 +61,8 @@ def try_mutant(name: str, make: Callable[[str, int], Plan], directory: Path, wat
         ending = execute(msgspec.structs.replace(plan, heal_patience_ms=PATIENCE_MS), place, watch)
         verdict = check(place)
         killed_by = tuple(one.id for one in verdict.properties if one.verdict == "invalid")
+        if any(one.required and not one.count for one in verdict.sometimes):
+            killed_by += (SOMETIMES,)
         reached = row.reached + ending.reached
         fate: Fate = "survived" if reached else "not reached"
         if reached and set(killed_by) & set(mutant.killers):

@@ -8,43 +8,31 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .live import CALLING, IDLE, INSIDE
+from .faults import (
+    BUSY_TIMEOUT_MS,
+    FAULTS,
+    ClockError,
+    ClockPath,
+    Fault,
+    FaultKind,
+    clock_error_ms,
+    make_clocks,
+    make_faults,
+)
 from .workloads import WORKLOADS
 
-FaultKind: TypeAlias = Literal["kill", "pause"]
 Synchronous: TypeAlias = Literal["full", "normal"]
-FAULTS: tuple[FaultKind, ...] = ("kill", "pause")
+__all__ = ["FAULTS", "Fault", "FaultKind", "Plan", "Synchronous", "make_plan"]
 
 LEASE_MS = 600
 RACE_MS = 200
-_WARM_UP_MS = 800
-_MEAN_GAP_MS: dict[FaultKind, int] = {"kill": 700, "pause": 1100}
-_AIMS: dict[FaultKind, tuple[int, ...]] = {
-    "kill": (IDLE, CALLING, INSIDE, INSIDE),
-    # Who is stopped inside a transaction stops everybody: enough to see it now and then.
-    "pause": (IDLE, IDLE, IDLE, CALLING, CALLING, INSIDE),
-}
-_SETTLE_MS = 900
-"""A process is left alone for so long after a fault, so that it gets some work done."""
+_LOCK_IS_HELD: frozenset[FaultKind] = frozenset({"hog", "full"})
 
 _BY_FAULT: dict[FaultKind, tuple[str, ...]] = {
     "kill": ("worker killed", "worker killed during a call"),
     "pause": ("worker paused past a lease",),
 }
-
-
-class Fault(msgspec.Struct, frozen=True):
-    """One fault: `at_ms` after the start, on the process in `slot`.
-
-    `aim` is the stage of `live` that the nemesis waits for, a short while; at any
-    instant a worker may be between its calls, where a fault proves little.
-    """
-
-    at_ms: int
-    kind: FaultKind
-    slot: int
-    duration_ms: int = 0
-    aim: int = IDLE
+"""What a fault must have brought about, beside having happened."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -59,6 +47,8 @@ class Plan(msgspec.Struct, frozen=True):
     faults: tuple[Fault, ...]
     required: tuple[str, ...]
     synchronous: Synchronous = "normal"
+    clocks: tuple[ClockError, ...] = ()
+    busy_timeout_ms: int = 5000
     lease_ms: int = LEASE_MS
     race_ms: int = RACE_MS
     think_ms: float = 1.0
@@ -75,6 +65,16 @@ class Plan(msgspec.Struct, frozen=True):
     def load_ms(self) -> int:
         """How long new work is made; healing follows."""
         return round(self.seconds * 1000)
+
+    def clock_path(self, slot: int) -> ClockPath | None:
+        """How far the clock of a slot's process is off; None where clocks are true."""
+        return ClockPath(self.clocks[slot], self.faults, slot) if self.clocks else None
+
+    @property
+    def clock_error_ms(self) -> int:
+        """How far any two clocks of the run can be apart: what the checkers must allow for."""
+        paths = [path for slot in range(self.processes) if (path := self.clock_path(slot))]
+        return clock_error_ms(paths, self.load_ms + self.heal_limit_ms) if paths else 0
 
 
 def make_plan(
@@ -97,7 +97,8 @@ def make_plan(
     work = WORKLOADS[workload]
     required = list(work.required)
     for kind in faults:
-        required.extend(_BY_FAULT[kind])
+        required.extend(_BY_FAULT.get(kind, ()))
+        required.append(f"fault: {kind}")
     return Plan(
         seed=seed,
         engine=engine,
@@ -105,37 +106,15 @@ def make_plan(
         seconds=seconds,
         faults_asked=faults,
         profile=profile,
-        faults=tuple(_faults(rng, processes, round(seconds * 1000), faults)),
+        faults=tuple(make_faults(rng, processes, round(seconds * 1000), LEASE_MS, faults)),
         required=tuple(required),
         synchronous=synchronous,
         workload=workload,
         weights=work.weights,
         race_ms=RACE_MS if work.races else 0,
+        clocks=tuple(make_clocks(rng, processes)) if "clock" in faults else (),
+        busy_timeout_ms=BUSY_TIMEOUT_MS if _LOCK_IS_HELD.intersection(faults) else 5000,
     )
-
-
-def _faults(
-    rng: random.Random, processes: int, load_ms: int, kinds: tuple[FaultKind, ...]
-) -> list[Fault]:
-    """Faults between the warm-up and the healing, none on a process that still has one."""
-    warm_up = min(_WARM_UP_MS, load_ms // 5)
-    moments: list[tuple[int, FaultKind]] = []
-    for kind in sorted(kinds):
-        at = float(warm_up)
-        while (at := at + rng.uniform(0.5, 1.5) * _MEAN_GAP_MS[kind]) < load_ms:
-            moments.append((round(at), kind))
-    free_at = [0] * processes
-    planned: list[Fault] = []
-    for at_ms, kind in sorted(moments):
-        slots = [slot for slot in range(processes) if free_at[slot] <= at_ms]
-        if not slots:
-            continue
-        slot = rng.choice(slots)
-        duration = round(rng.uniform(1.2, 1.8) * LEASE_MS) if kind == "pause" else 0
-        free_at[slot] = at_ms + duration + _SETTLE_MS
-        aim = rng.choice(_AIMS[kind])
-        planned.append(Fault(at_ms, kind, slot, duration, aim))
-    return planned
 
 
 def save(plan: Plan, path: Path) -> None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
-from . import clock, environment, live, plan as plans, witness
+from . import clock, environment, history, live, plan as plans, witness
 from .crew import Crew
+from .disk import Disk, make_disk
 from .history import Writer
 from .live import Counts
 from .nemesis import Nemesis
@@ -23,6 +26,7 @@ from .plan import Plan
 from .sut import engine_of
 
 DATABASE = "store.sqlite"
+DISK = "disk"
 _TICK_SECONDS = 0.1
 _PREPARE_SECONDS = 60
 _READY_SECONDS = 60
@@ -50,18 +54,39 @@ Watcher = Callable[[Counts, dict[str, int], str], None]
 
 def execute(plan: Plan, directory: Path, watch: Watcher) -> Ending:
     """Carry out a plan in an empty directory."""
-    database = _lay_out(plan, directory)
+    with ExitStack() as stack:
+        disk = None
+        if "full" in plan.faults_asked and (disk := make_disk(directory / DISK)) is not None:
+            stack.enter_context(disk)
+        database = (directory if disk is None else disk.place) / DATABASE
+        _lay_out(plan, directory, database)
+        ending = _carry_out(plan, directory, database, disk, watch)
+        if disk is not None:
+            disk.save(database, directory)
+    (directory / "end.json").write_bytes(msgspec.json.encode(ending))
+    return ending
+
+
+def _carry_out(
+    plan: Plan, directory: Path, database: Path, disk: Disk | None, watch: Watcher
+) -> Ending:
     board = live.Board(directory / "live.bin")
     nemesis_writer = Writer(directory / "history" / "nemesis.jsonl")
     nemesis_writer.begin("nemesis", plan_seed=plan.seed)
     began = time.monotonic()
+    storm = "storm" in plan.faults_asked
     with Crew(directory, database, plan.engine, clock.shared_offset()) as crew:
-        nemesis = Nemesis(plan, crew, board, nemesis_writer)
+        crew.storm = storm
+        nemesis = Nemesis(plan, crew, board, nemesis_writer, disk)
         for slot in range(plan.processes):
             crew.hire(slot)
         watch(board.total(), {}, "starting")
-        if not crew.begin(_READY_SECONDS):
+        if storm:
+            crew.let_open(_READY_SECONDS)
+        if not crew.begin(_READY_SECONDS, before=lambda: _prepared(database, storm)):
             crew.problems.append("not every worker was ready when the load began")
+        if storm:
+            nemesis.done["storm"] += 1
         nemesis_writer.note("load")
         wal = _Wal(database)
         load_end = crew.start + plan.load_ms * 1_000_000
@@ -86,31 +111,49 @@ def execute(plan: Plan, directory: Path, watch: Watcher) -> Ending:
     nemesis_writer.close()
     if left_over:
         problems.append(f"{left_over} workers did not end within the healing time")
-    ending = Ending(
+    forks, broken = _forks(directory)
+    return Ending(
         healed=healed,
         heal_started=heal_started,
         duration_seconds=round(time.monotonic() - began, 3),
-        faults=dict(nemesis.done),
+        faults=dict(nemesis.done + forks),
         reached=board.total().reached,
         wal_peak_bytes=wal.peak,
         wal_samples=wal.samples,
-        problems=tuple(problems),
+        problems=tuple(problems + broken),
     )
-    (directory / "end.json").write_bytes(msgspec.json.encode(ending))
-    return ending
+
+
+def _prepared(database: Path, storm: bool) -> None:
+    """After a storm of first openings the witness is still to be added, while nobody calls."""
+    if storm:
+        witness.install(database)
+
+
+def _forks(directory: Path) -> tuple[Counter[str], list[str]]:
+    """How often workers forked with an open store, and which children were not refused."""
+    done: Counter[str] = Counter()
+    broken = []
+    for path in sorted((directory / "history").glob("worker-*.jsonl")):
+        for note in history.notes(path, "fork"):
+            done["fork"] += 1
+            if not note.facts["refused"]:
+                broken.append(f"{path.stem}: a forked child could use the store, or did not end")
+    return done, broken
 
 
 def load_ending(directory: Path) -> Ending:
     return msgspec.json.decode((directory / "end.json").read_bytes(), type=Ending)
 
 
-def _lay_out(plan: Plan, directory: Path) -> Path:
+def _lay_out(plan: Plan, directory: Path, database: Path) -> None:
     for name in ("history", "stderr"):
         (directory / name).mkdir(parents=True)
     plans.save(plan, directory / "plan.json")
     environment.record(directory)
     live.create(directory / "live.bin", plan.processes)
-    database = directory / DATABASE
+    if "storm" in plan.faults_asked:
+        return
     command = [sys.executable, "-m", "fencepost_stress.prepare"]
     try:
         subprocess.run(
@@ -124,7 +167,6 @@ def _lay_out(plan: Plan, directory: Path) -> Path:
         said = error.stderr.decode(errors="replace").strip()
         raise HarnessError(f"the database could not be made: {said}") from error
     witness.install(database)
-    return database
 
 
 class _Wal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import fencepost
@@ -26,9 +27,11 @@ class Answer(NamedTuple):
 class Session:
     """Makes calls on a store, each with a record before and after."""
 
-    def __init__(self, writer: Writer, cell: Cell) -> None:
+    def __init__(self, writer: Writer, cell: Cell, at: Callable[[str], None] | None = None) -> None:
+        """`at` is told when a claim is in the history, by the name `claimed`."""
         self._writer = writer
         self._cell = cell
+        self._at = at
         self._n = 0
         self._calling = False
         self.store: fencepost.Store | None = None
@@ -62,10 +65,10 @@ class Session:
             self._calling = False
             self._cell.stage(IDLE)
         self._writer.write(Ok(time.monotonic_ns(), self._n, _plain(value)))
-        self._cell.add(
-            claims=_claims(name, value),
-            refusals=int(value is False),
-        )
+        claims = _claims(name, value)
+        self._cell.add(claims=claims, refusals=int(value is False))
+        if claims and self._at is not None:
+            self._at("claimed")
         return Answer(value)
 
 

@@ -49,8 +49,7 @@ class Sometimes:
             elif record.kind == "resume" and process in since:
                 self.paused.append((process, since.pop(process), record.mono))
             elif record.kind == "hog":
-                held_ns = int(record.facts["ms"]) * 1_000_000
-                self.held.append((record.mono, record.mono + held_ns))
+                self.held.append((int(record.facts["since"]), int(record.facts["until"])))
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:

@@ -21,6 +21,7 @@ from . import custom, plan as plans
 from .clock import Clock
 from .custom import Custom
 from .history import Writer
+from .injury import Forks, Points, end_on_request
 from .lifeline import die_with_parent
 from .live import Cell
 from .scenario import Scenario
@@ -29,6 +30,7 @@ from .sut import open_store
 
 EXIT_HEALED = 0
 EXIT_NOT_HEALED = 3
+STANDING_BY = b"standing by\n"
 READY = b"ready\n"
 
 
@@ -44,6 +46,7 @@ class Orders(msgspec.Struct, frozen=True):
     parent: int
     lifeline: int
     clock_offset: int
+    waits_to_open: bool = False
 
 
 def run(orders: Orders) -> int:
@@ -53,22 +56,31 @@ def run(orders: Orders) -> int:
     writer = Writer(directory / "history" / f"{orders.process}.jsonl")
     code = custom.load(directory)
     cell = Cell(directory / "live.bin", orders.slot)
-    session = Session(writer, cell)
+    points = Points(cell)
+    session = Session(writer, cell, points)
     clock = Clock(orders.clock_offset, session.clock_read)
     libraries = asdict(fencepost.engine_info())
     writer.begin(orders.process, pid=os.getpid(), engine=orders.engine, libraries=libraries)
+    if orders.waits_to_open:
+        _say(STANDING_BY)
+        sys.stdin.readline()
     with open_store(
         orders.engine,
         Path(orders.database),
         clock,
         synchronous=plan.synchronous,
+        busy_timeout_ms=plan.busy_timeout_ms,
         reached=cell.reach,
     ) as store:
         session.store = store
         writer.note("opened", engine=store.engine_name)
-        sys.stdout.buffer.write(READY)
-        sys.stdout.buffer.flush()
+        _say(READY)
         start = int(sys.stdin.readline())
+        path = plan.clock_path(orders.slot)
+        if path is not None:
+            clock.go_wrong(path.error_ms, start)
+        forks = Forks(plan.faults, orders.slot, store)
+        forks.skip(_since(start))
         place = {"slot": orders.slot, "incarnation": orders.incarnation}
         scenario: Scenario | Custom
         if code is not None:
@@ -79,15 +91,26 @@ def run(orders: Orders) -> int:
         while time.monotonic_ns() < load_end:
             scenario.step()
             scenario.think()
+            forks.poll(_since(start), writer)
         writer.note("healing")
         healed = scenario.drain(load_end + plan.heal_limit_ms * 1_000_000)
         writer.note("healed" if healed else "gave up")
     return EXIT_HEALED if healed else EXIT_NOT_HEALED
 
 
+def _say(word: bytes) -> None:
+    sys.stdout.buffer.write(word)
+    sys.stdout.buffer.flush()
+
+
+def _since(start: int) -> float:
+    return (time.monotonic_ns() - start) / 1e6
+
+
 def main() -> int:
     orders = msgspec.json.decode(sys.argv[1], type=Orders)
     die_with_parent(orders.lifeline, orders.parent)
+    end_on_request()
     # The harness says it once, with the versions that every history names.
     warnings.simplefilter("ignore", fencepost.SQLiteVersionWarning)
     return run(orders)

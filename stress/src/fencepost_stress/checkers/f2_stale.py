@@ -26,6 +26,8 @@ class Stale:
     def __init__(self) -> None:
         self._ledger = Ledger(self)
         self._holders: dict[tuple[str, tuple[str, ...]], tuple[str, Change]] = {}
+        # Of queue rows only: their tokens are the store's, and their keys are few.
+        self._last_lost: dict[tuple[str, ...], str] = {}
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -38,6 +40,7 @@ class Stale:
             self._move(event.change)
 
     def _move(self, change: Change) -> None:
+        self._look_for_return(change)
         after = change.after
         if not isinstance(after, RunRow | QueueRow):
             if change.table in {RUNS, QUEUE}:
@@ -47,6 +50,19 @@ class Stale:
             self._holders.pop((change.table, change.key), None)
         else:
             self._holders[change.table, change.key] = (after.claim_token, change)
+
+    def _look_for_return(self, change: Change) -> None:
+        before, after = change.before, change.after
+        held = before.claim_token if isinstance(before, QueueRow) else None
+        holds = after.claim_token if isinstance(after, QueueRow) else None
+        if holds is not None and holds != held and self._last_lost.get(change.key) == holds:
+            self._ledger.violation(
+                f"{'/'.join(change.key)} was claimed with the token of the claim before",
+                [],
+                [change],
+            )
+        if held is not None and held != holds:
+            self._last_lost[change.key] = held
 
     def _uses(self, op: Op) -> None:
         if op.status == "ok":

@@ -4,6 +4,10 @@ Judged by the wall time that the store used. A renewal has its own change, so th
 expiry that it found is known. A verification is held against every expiry that its
 row had in the window where the call can have happened: it is wrong when none of them
 lay after the time that it read.
+
+The time must be that of the transaction, or waiting for the lock would eat the lease:
+a call that read its clock before the commit in front of it had read its own did so
+before it had the lock. That is judged by the monotonic stamps, whatever the clocks say.
 """
 
 from __future__ import annotations
@@ -17,6 +21,11 @@ from .base import End, Finding, Ledger
 _RENEWALS = frozenset({"runs.renew", "runs.renew_many", "queue.renew", "queue.renew_many"})
 
 
+_TIMED = {*_RENEWALS, "runs.enqueue", "runs.claim_next", "runs.claim_many", "runs.park"}
+_TIMED |= {"runs.complete", "queue.claim_next", "queue.claim_many", "queue.settle"}
+"""Calls that go by the clock and whose changes can be nobody else's."""
+
+
 class Expired:
     id = "F3"
     promise = "an expired lease is never renewed, and never verified as live"
@@ -25,6 +34,7 @@ class Expired:
         self._ledger = Ledger(self)
         self._expiries: dict[str, tuple[str, int]] = {}
         self._watching: list[Op] = []
+        self._latest: tuple[int, Op] | None = None
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -35,6 +45,8 @@ class Expired:
 
     def _commit(self, change: Change, op: Op | None) -> None:
         before, after = change.before, change.after
+        if op is not None and op.clock and op.name in _TIMED:
+            self._timed(op, change)
         if op is not None and op.name in _RENEWALS:
             self._renewed(change, op)
         if isinstance(after, RunRow) and after.claim_token and after.claim_expires_at is not None:
@@ -43,6 +55,17 @@ class Expired:
             self._expiries.pop(before.run_id, None)
         if self._watching:
             self._watching = [op for op in self._watching if not self._resolved(op, change.seq)]
+
+    def _timed(self, op: Op, change: Change) -> None:
+        mono = op.clock[-1][0]
+        if self._latest is not None and mono < self._latest[0]:
+            self._ledger.violation(
+                f"{op.name} went by a time that it read before it had the lock",
+                [self._latest[1], op],
+                [change],
+            )
+        else:
+            self._latest = (mono, op)
 
     def _renewed(self, change: Change, op: Op) -> None:
         before = change.before

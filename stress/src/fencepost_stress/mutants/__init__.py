@@ -4,30 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fencepost
 
-from .base import Mutant, open_as_store
-from .queue import SettleSwallows
-from .runs import (
-    ClaimWithoutGuard,
-    CompleteWithoutToken,
-    ExpiredNeverReclaimed,
-    NoUniqueParent,
-    RenewExpired,
-)
+from . import claims, continuations, degenerate, queue, records, tokens, transactions
+from .base import SOMETIMES, Mutant, open_as_store
 
-__all__ = ["MUTANTS", "Mutant", "open_mutant"]
+__all__ = ["MUTANTS", "SOMETIMES", "Mutant", "open_mutant"]
 
 MUTANTS: dict[str, type[Mutant]] = {
     mutant.name: mutant
     for mutant in (
-        ClaimWithoutGuard,
-        CompleteWithoutToken,
-        RenewExpired,
-        ExpiredNeverReclaimed,
-        NoUniqueParent,
-        SettleSwallows,
+        claims.ClaimWithoutGuard,
+        claims.PeekThenClaim,
+        transactions.Deferred,
+        tokens.CompleteWithoutToken,
+        tokens.CompleteByRunner,
+        tokens.RenewExpired,
+        tokens.VerifyExpired,
+        tokens.RenewRevives,
+        claims.ExpiredNeverReclaimed,
+        claims.ReclaimKeepsToken,
+        queue.TokenReused,
+        transactions.ClockBeforeLock,
+        claims.SkewedExpiry,
+        queue.SettleSwallows,
+        queue.RequeueOverwrites,
+        continuations.NoUniqueParent,
+        continuations.CountedBeforeLock,
+        records.EffectReservedTwice,
+        records.FinalStateOverwritten,
+        transactions.AckBeforeCommit,
+        transactions.ErrorAfterCommit,
+        records.WatermarkMovesBack,
+        records.FeedWithGaps,
+        transactions.BusyAsEmpty,
+        claims.AffinityIgnored,
+        claims.ExclusionIgnored,
+        claims.SlowTakeover,
+        claims.ResumeByRunner,
+        claims.FenceByProcess,
+        continuations.SlotStaysTaken,
+        continuations.RefusalLeavesTrace,
+        records.OrphansLeft,
+        degenerate.NothingEver,
+        degenerate.RefusesEverything,
     )
 }
 
@@ -37,8 +59,11 @@ def open_mutant(
     path: Path,
     clock: Callable[[], int],
     *,
-    synchronous: str,
     reached: Callable[[], None] | None = None,
+    **options: Any,
 ) -> fencepost.Store:
-    """A store that is broken in the way that the mutant's name says."""
-    return open_as_store(MUTANTS[name], path, clock, reached, synchronous)
+    """A store that is broken in the way that the mutant's name says.
+
+    `options` are those of `fencepost.open`.
+    """
+    return open_as_store(MUTANTS[name], path, clock, reached, options)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import fencepost
 from fencepost.engine import python
+from fencepost.engine.protocol import Value
 from fencepost.engine.python import PythonEngine
+
+from ..plan import FaultKind
+
+SOMETIMES = "sometimes"
+"""The killer of stores that do nothing: something that must happen never did."""
 
 
 class Mutant(PythonEngine):
@@ -18,12 +25,14 @@ class Mutant(PythonEngine):
         name: what the command line calls it.
         bug: the bug that it stands for.
         killers: the properties of which at least one must object.
+        faults: those without which the bug does not show.
         watcher: told each time that the broken line is reached.
     """
 
     name: ClassVar[str]
     bug: ClassVar[str]
     killers: ClassVar[tuple[str, ...]]
+    faults: ClassVar[tuple[FaultKind, ...]] = ()
     watcher: ClassVar[Callable[[], None] | None] = None
 
     @classmethod
@@ -36,19 +45,26 @@ class Mutant(PythonEngine):
         """Run a statement that the store does not have; gives the number of changed rows."""
         return self._connection().execute(sql, params).rowcount
 
+    def statement(self, name: str, params: Mapping[str, Value]) -> Mapping[str, Value]:  # noqa: ARG002
+        """The values with which a named statement is really run."""
+        return params
+
+    def _execute(self, name: str, params: Mapping[str, Value] | None = None) -> sqlite3.Cursor:
+        return super()._execute(name, self.statement(name, params or {}))
+
 
 def open_as_store(
     mutant: type[Mutant],
     path: Path,
     clock: Callable[[], int],
     reached: Callable[[], None] | None,
-    synchronous: str,
+    options: Mapping[str, Any],
 ) -> fencepost.Store:
     """A store over a mutant: `fencepost.open`, with the mutant in the engine's place."""
     mutant.watcher = reached
     correct = python.PythonEngine
     python.PythonEngine = mutant  # type: ignore[misc]
     try:
-        return fencepost.open(path, engine="python", clock=clock, synchronous=synchronous)
+        return fencepost.open(path, engine="python", clock=clock, **options)
     finally:
         python.PythonEngine = correct  # type: ignore[misc]

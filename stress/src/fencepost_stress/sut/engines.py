@@ -24,6 +24,7 @@ def open_store(
     clock: Clock,
     *,
     synchronous: str,
+    busy_timeout_ms: int = 5000,
     reached: Callable[[], None] | None = None,
 ) -> fencepost.Store:
     """A store whose every reading of the time goes through `clock`.
@@ -35,5 +36,18 @@ def open_store(
         from ..mutants import open_mutant
 
         name = engine.removeprefix(MUTANT)
-        return open_mutant(name, path, clock, synchronous=synchronous, reached=reached)
-    return fencepost.open(path, engine=engine, clock=clock, synchronous=synchronous)
+        return open_mutant(
+            name,
+            path,
+            clock,
+            reached=reached,
+            synchronous=synchronous,
+            busy_timeout_ms=busy_timeout_ms,
+        )
+    return fencepost.open(
+        path,
+        engine=engine,
+        clock=clock,
+        synchronous=synchronous,
+        busy_timeout_ms=busy_timeout_ms,
+    )

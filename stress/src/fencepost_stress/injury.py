@@ -1,0 +1,86 @@
+"""What a worker does to itself: ending at a named point, on request, and forking."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+import fencepost
+from fencepost.errors import ForkedStoreError
+
+from .faults import POINTS, Fault
+from .history import Writer
+from .live import Cell
+
+EXIT_ON_REQUEST = 4
+_CHILD_SECONDS = 5
+_REFUSED, _NOT_REFUSED = 0, 1
+
+
+class Points:
+    """The named points: where one is armed, the process ends there by SIGKILL."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+
+    def __call__(self, point: str) -> None:
+        armed = self._cell.armed
+        if armed and POINTS[armed - 1] == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end_on_request() -> None:
+    """From now on SIGTERM is an exception wherever the process is: files get closed."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        # Once: a second one must not interrupt the closing.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(EXIT_ON_REQUEST)
+
+    signal.signal(signal.SIGTERM, end)
+
+
+class Forks:
+    """Forks with the store open when the plan says so; the child must be refused."""
+
+    def __init__(self, faults: Sequence[Fault], slot: int, store: fencepost.Store) -> None:
+        self._store = store
+        self._due = [fault.at_ms for fault in faults if fault.kind == "fork" and fault.slot == slot]
+
+    def skip(self, elapsed_ms: float) -> None:
+        """Leave out what was due before: to an earlier incarnation."""
+        self._due = [at_ms for at_ms in self._due if at_ms > elapsed_ms]
+
+    def poll(self, elapsed_ms: float, writer: Writer) -> None:
+        if self._due and self._due[0] <= elapsed_ms:
+            self._due.pop(0)
+            writer.note("fork", refused=self._fork())
+
+    def _fork(self) -> bool:
+        """Whether the child was refused, and ended."""
+        child = os.fork()
+        if child == 0:
+            self._be_the_child()
+        _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status) == _REFUSED
+
+    def _be_the_child(self) -> None:
+        # Nothing of the parent may run here: no handler, no `finally`, no exit function.
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.alarm(_CHILD_SECONDS)
+            os._exit(self._misbehave())
+        finally:
+            os._exit(_NOT_REFUSED)
+
+    def _misbehave(self) -> int:
+        try:
+            self._store.runs.list(limit=1)
+        except ForkedStoreError:
+            # Closing what was inherited must not touch the parent's file either.
+            self._store.close()
+            return _REFUSED
+        return _NOT_REFUSED

@@ -1,0 +1,121 @@
+"""Mutants of transactions: their beginning, their end, and the time that they go by."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from fencepost.engine.protocol import Row
+from fencepost.engine.python.group_commit import Job
+from fencepost.engine.python.session import is_busy
+from fencepost.errors import StoreBusyError, sqlite_failure
+
+from .base import Mutant
+
+_Result = TypeVar("_Result")
+_SQLITE_BUSY = 5
+_ERROR_RATE = 0.03
+
+
+class Deferred(Mutant):
+    name = "deferred-transaction"
+    bug = "transactions begin deferred: who reads, then writes, fails at once when another wrote"
+    killers = ("L1",)
+
+    def _try_begin(self) -> bool:
+        self.reached()
+        try:
+            self._connection().execute("BEGIN")
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            return False
+        return True
+
+
+class ClockBeforeLock(Mutant):
+    name = "clock-before-lock"
+    bug = "the lease is measured from before the wait for the lock, which eats it up"
+    killers = ("F3",)
+    _early: int | None = None
+
+    def _write(self, work: Callable[[], _Result]) -> _Result:
+        self._early = super()._now(None)
+        self.reached()
+        try:
+            return super()._write(work)
+        finally:
+            self._early = None
+
+    def _now(self, now: int | None) -> int:
+        return super()._now(self._early if now is None else now)
+
+
+class AckBeforeCommit(Mutant):
+    name = "ack-before-commit"
+    bug = "a call returns before its COMMIT, which the next call makes"
+    killers = ("D1",)
+    faults = ("kill",)
+
+    def _alone(self, job: Job) -> None:
+        self._catch_up()
+        try:
+            self._begin()
+            result = job.work()
+        except Exception as error:  # noqa: BLE001 - the job's own thread raises it
+            self._roll_back(error)
+            job.end(None, self._translated(error))
+        else:
+            self.reached()
+            job.end(result, None)
+
+    def _catch_up(self) -> None:
+        if self._connection().in_transaction:
+            self._execute("connection.commit")
+
+    def _read(self, work: Callable[[], _Result]) -> _Result:
+        if self._sqlite is not None:
+            self._catch_up()
+        return super()._read(work)
+
+    def close(self) -> None:
+        if self._sqlite is not None:
+            self._catch_up()
+        super().close()
+
+
+class ErrorAfterCommit(Mutant):
+    name = "error-after-commit"
+    bug = "what goes wrong after the COMMIT is reported as a failure that changed nothing"
+    killers = ("A1", "R1")
+
+    def _alone(self, job: Job) -> None:
+        super()._alone(job)
+        if job.error is None and self._sqlite is not None and random.random() < _ERROR_RATE:
+            self.reached()
+            job.end(None, sqlite_failure(_SQLITE_BUSY, self._path, "the lock was lost"))
+
+
+class BusyAsEmpty(Mutant):
+    name = "busy-as-empty"
+    bug = "a busy database is reported as nothing to claim"
+    killers = ("R1", "S1")
+    faults = ("hog",)
+
+    def claim_runs(
+        self,
+        runner_id: str,
+        claim_tokens: Sequence[str],
+        lease_ms: int,
+        exclude_run_ids: Sequence[str],
+        now: int | None,
+    ) -> list[Row]:
+        try:
+            return super().claim_runs(runner_id, claim_tokens, lease_ms, exclude_run_ids, now)
+        except StoreBusyError:
+            self.reached()
+            # For its log: the worker saw nothing at this time.
+            self._now(now)
+            return []
