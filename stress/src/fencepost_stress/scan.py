@@ -35,6 +35,10 @@ class Scan:
         """The first request for deletion of a resource whose queue row this is."""
         return self._namer.deletions.get(change.seq)
 
+    def forget(self, change: Change) -> None:
+        """The change is emitted: nobody asks any more what it goes with."""
+        self._namer.deletions.pop(change.seq, None)
+
     def up_to(self, known: Identity) -> Iterator[tuple[Change, Identity]]:
         """Take everything up to a name; nothing when it does not come."""
         if not self._comes(known):

@@ -242,6 +242,7 @@ class _Joiner:
             out.append(Commit(change, op))
             if known[0] in SHARED:
                 out.extend(map(Seen, self._pool.overdue(known, change.seq)))
+                self._scan.forget(change)
 
     def _settled(self, change: Change, known: Identity, last: bool) -> Op | None:
         """Whose a change is that had no call when it was attached."""
