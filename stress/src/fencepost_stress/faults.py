@@ -102,15 +102,15 @@ def make_faults(
             continue
         at = float(warm_up)
         while (at := at + rng.uniform(0.5, 1.5) * _MEAN_GAP_MS[kind]) < load_ms:
-            moments.append((round(at), kind))
+            moments.append((int(at), kind))
     free_at = [0] * processes
     planned: list[Fault] = []
     for at_ms, kind in sorted(moments):
         slots = [slot for slot in range(processes) if free_at[slot] <= at_ms]
-        if not slots:
+        if not slots and kind in _STRIKES_A_WORKER:
             continue
         first = all(fault.kind != kind for fault in planned)
-        fault = _fault(rng, at_ms, kind, rng.choice(slots), lease_ms, first)
+        fault = _fault(rng, at_ms, kind, rng.choice(slots or range(processes)), lease_ms, first)
         if kind in _STRIKES_A_WORKER:
             free_at[fault.slot] = at_ms + fault.duration_ms + _SETTLE_MS
         planned.append(fault)
