@@ -1,4 +1,4 @@
-"""Ways of waiting for the write lock, run against each other: `make bench-candidates`.
+"""Ways of waiting for the write lock, run against each other: `python -m bench --only candidates`.
 
 Plain `sqlite3` with the store's own statements; only the way to the lock differs. What
 came of it is argued in `docs/contention.md`.

@@ -118,12 +118,13 @@ def _processes(pyplot: Any, found: Result) -> Any:
         axes.minorticks_off()
         axes.set(xlabel="processes", title=title)
     panels[0].set_ylim(bottom=0)
+    panels[0].margins(y=0.2)
     panels[1].set_ylim(0, 1.05)
-    panels[1].axhline(0.95, color="#b2182b", linewidth=1, linestyle="--", label="goal, 0.95")
+    panels[1].axhline(0.95, color="#b2182b", linewidth=1, linestyle="--", label="goal")
     panels[2].set_yscale("log")
-    panels[2].axhline(1000, color="#b2182b", linewidth=1, linestyle="--", label="goal, 1 s")
-    panels[0].legend(loc="lower left")
-    panels[1].legend(loc="lower left")
+    panels[2].axhline(1000, color="#b2182b", linewidth=1, linestyle="--")
+    handles, labels = panels[1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
     return figure
 
 
@@ -149,7 +150,8 @@ def _wakeup(pyplot: Any, found: Result) -> Any:
         axes.set_xticks([place + 0.5 for place in range(len(bounds))], bounds, rotation=60)
         axes.set(xlabel="from the committing call to the return of wait, ms")
         axes.set_title(f"{count} waiter{'s' if count > 1 else ''}")
-        axes.legend(loc="upper right")
+        axes.legend(loc="upper right", fontsize=9)
+        axes.margins(y=0.3)
         axes.grid(axis="x", visible=False)
     panels[0][0].set_ylabel("share of wake-ups, %")
     return figure
