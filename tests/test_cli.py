@@ -36,7 +36,7 @@ def test_help_names_the_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["unheard-of"], ["--unheard-of"], ["info", "x"]], ids=str
+    "arguments", [[], ["unheard-of"], ["--unheard-of"], ["info", "x", "y"]], ids=str
 )
 def test_bad_usage(arguments: list[str]) -> None:
     done = cli(*arguments)

@@ -14,7 +14,13 @@ from fencepost.statements import statement, table
 
 SQL = Path(fencepost.__file__).parent / "sql"
 NAMES = sorted(f"{file.stem}.{name}" for file in SQL.glob("*.sql") for name in table(file.stem))
-DATA = [name for name in NAMES if re.match(r"(SELECT|INSERT|UPDATE|DELETE)\b", statement(name))]
+# An import works on a table that it makes for itself.
+DATA = [
+    name
+    for name in NAMES
+    if re.match(r"(SELECT|INSERT|UPDATE|DELETE)\b", statement(name))
+    and not name.startswith("dump.import_")
+]
 # Reading all of a table is what these are for.
 WHOLE_TABLES = ("dump.", "layout.", "stats.")
 # Walks that a LIMIT ends, or over a table of one row a consumer.
@@ -77,7 +83,7 @@ def test_the_statements_are_found() -> None:
     assert len(DATA) > 50
     assert {"runs.claim", "queue.claim", "resources.get", "feed.after"} <= set(DATA)
     others = set(NAMES) - set(DATA)
-    assert all(name.startswith("connection.") for name in others)
+    assert all(name.startswith(("connection.", "dump.import_")) for name in others)
 
 
 @pytest.mark.parametrize("name", DATA)

@@ -3,42 +3,99 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
 from .._version import __version__
 from ..errors import FencepostError
-from . import conformance, info
+from ..sqlite_versions import SQLiteVersionWarning
+from . import (
+    completion,
+    conformance,
+    doctor,
+    effects,
+    events,
+    export,
+    importing,
+    info,
+    operator,
+    queue,
+    resources,
+    runs,
+    top,
+    upkeep,
+)
+from .arguments import Parser, UsageError
+from .exits import BAD_USAGE, FAILED, INTERRUPTED, OK
 
-EXIT_BAD_USAGE = 254
+_COMMANDS = (
+    info,
+    doctor,
+    runs,
+    queue,
+    resources,
+    effects,
+    events,
+    top,
+    operator,
+    upkeep,
+    export,
+    importing,
+    conformance,
+    completion,
+)
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints end with our exit code for bad usage."""
-
-    def error(self, message: str) -> None:  # type: ignore[override]
-        self.print_usage(sys.stderr)
-        self.exit(EXIT_BAD_USAGE, f"{self.prog}: {message}\n")
+def make_parser() -> Parser:
+    """The parser of the whole command line."""
+    parser = Parser(prog="fencepost", description="Durable work that processes share in SQLite.")
+    parser.add_argument("--version", action="version", version=f"fencepost {__version__}")
+    commands = parser.add_subparsers(
+        dest="command", required=True, parser_class=Parser, metavar="COMMAND"
+    )
+    for module in _COMMANDS:
+        module.add_parser(commands)
+    commands.add_parser("stress", help="prove the store's promises under contention and faults")
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; its exit code comes back."""
+    """Run one command; its exit code comes back (`fencepost.cli.exits` lists them)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["stress"]:
         return _stress(arguments[1:])
-    parser = _Parser(prog="fencepost", description="Durable work that processes share in SQLite.")
-    parser.add_argument("--version", action="version", version=f"fencepost {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    for command in (info, conformance):
-        command.add_parser(commands)
-    commands.add_parser("stress", help="prove the store's promises under contention and faults")
-    parsed = parser.parse_args(arguments)
+    parsed = make_parser().parse_args(arguments)
     try:
-        return int(parsed.run(parsed))
+        with warnings.catch_warnings():
+            # `info` and `doctor` say it in their own words.
+            warnings.simplefilter("ignore", SQLiteVersionWarning)
+            code = int(parsed.run(parsed))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has enough. The interpreter's last flush must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except UsageError as error:
+        print(f"fencepost {parsed.command}: {error}", file=sys.stderr)
+        return BAD_USAGE
     except FencepostError as error:
+        _complain(error, parsed)
+        return FAILED
+    return code
+
+
+def _complain(error: FencepostError, parsed: argparse.Namespace) -> None:
+    if getattr(parsed, "json", False):
+        said = {"code": error.code, "message": str(error), "retryable": error.retryable}
+        print(json.dumps({"error": said}), file=sys.stderr)
+    else:
         print(f"fencepost: {error}", file=sys.stderr)
-        return 1
 
 
 def _stress(arguments: Sequence[str]) -> int:
@@ -51,5 +108,5 @@ def _stress(arguments: Sequence[str]) -> int:
             "fencepost: the stress harness is not installed; pip install 'fencepost[stress]'",
             file=sys.stderr,
         )
-        return EXIT_BAD_USAGE
+        return BAD_USAGE
     return int(harness.main(list(arguments)))

@@ -34,3 +34,10 @@ FROM events INDEXED BY events_resource
 WHERE controller = :controller AND resource_key = :key AND seq < :before
 ORDER BY seq DESC
 LIMIT :limit;
+
+-- name: after
+SELECT seq, recorded_at, controller, resource_key, type, payload_json
+FROM events
+WHERE seq > :seq
+ORDER BY seq
+LIMIT :limit;

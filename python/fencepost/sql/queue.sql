@@ -92,3 +92,9 @@ FROM queue INDEXED BY fencepost_queue_expiry
 WHERE controller = :controller AND claim_token IS NOT NULL AND claim_expires_at IS NOT NULL
 ORDER BY claim_expires_at
 LIMIT 1;
+
+-- name: get
+-- The whole row, for a person to look at.
+SELECT available_at, version, consecutive_errors, last_error, claim_version, claim_expires_at
+FROM queue
+WHERE controller = :controller AND resource_key = :key;
