@@ -13,7 +13,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..harness import Figures, Goal, Outcome, Plan, Worker, interleaved, scratch, together
+from ..harness import (
+    WARM_UP_SECONDS,
+    Figures,
+    Goal,
+    Outcome,
+    Plan,
+    Worker,
+    interleaved,
+    scratch,
+    together,
+)
 from ..stats import percentile
 
 TITLE = "Wake-up: from commit to the return of store.wait"
@@ -74,9 +84,9 @@ def _wake(
         try:
             for waiter in waiters:
                 waiter.await_ready()
-            end = time.monotonic() + seconds
+            begin = time.monotonic() + WARM_UP_SECONDS
             for worker in (*waiters, writer):
-                worker.go(0, end)
+                worker.go(begin, begin + seconds)
             written = writer.result()["events"]
             seen = [waiter.result()["events"] for waiter in waiters]
         finally:
@@ -114,12 +124,15 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     from ..worker import start
 
     with fencepost.open(job["path"], engine=job["engine"], synchronous="off") as store:
-        end = start().end
+        window = start()
+        end = window.end
         if job["role"] == "idle":
             cpu = time.process_time()
             store.wait(runs=True, controllers=["c"], timeout_ms=_left_ms(end))
             return {"cpu": time.process_time() - cpu}
         if job["role"] == "writer":
+            # By then the waiters wait.
+            time.sleep(max(window.begin - time.monotonic(), 0.0))
             return {"events": _write(store, job["kind"], end)}
         if job["kind"] == "runs":
             return {"events": _take_runs(store, end)}
