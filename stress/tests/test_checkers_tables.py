@@ -232,12 +232,26 @@ def test_s2_a_takeover_in_time() -> None:
     assert (found.verdict, found.exercised, found.details["max_ms"]) == ("valid", 1, 40)
 
 
-def test_s2_a_takeover_that_comes_too_late() -> None:
+def late_takeover(*, somebody_asks: bool) -> Evidence:
     evidence = Evidence()
+    parked(evidence, ("a", "r0"))
     evidence.enqueue("a", "r1")
-    evidence.now += LEASE + BOUND_MS + 1
-    evidence.claim("b", "r1")
-    assert objecting(evidence) == {"S2"}
+    evidence.now += LEASE
+    if somebody_asks:
+        evidence.claim("b", "r0")
+    evidence.now += BOUND_MS + 1
+    evidence.claim("b", "r0" if not somebody_asks else "r1")
+    if not somebody_asks:
+        evidence.claim("b", "r1")
+    return evidence
+
+
+def test_s2_a_takeover_that_comes_too_late() -> None:
+    assert late_takeover(somebody_asks=True).judge(Takeover).verdict == "invalid"
+
+
+def test_s2_nobody_takes_over_when_nobody_asks() -> None:
+    assert late_takeover(somebody_asks=False).judge(Takeover).verdict == "valid"
 
 
 @pytest.mark.parametrize("past, verdict", [(-1, "unknown"), (0, "invalid")])

@@ -34,7 +34,7 @@ class Replay:
             if type(event) is Commit:
                 commit(event.change, event.op)
             else:
-                seen(event.op)  # type: ignore[arg-type]
+                seen(event.op)
 
     def _commit(self, change: Change, op: Op | None) -> None:
         if op is None:
