@@ -20,8 +20,13 @@ from fencepost_stress.report.claims import Claims
 from fencepost_stress.report.figures import Figures, Latency, slot_of
 from fencepost_stress.report.marks import EVERYBODY, Mark, read as read_marks
 from fencepost_stress.report.origin import Origin
+from fencepost_stress.report.outside import OutsideClaims
 from fencepost_stress.report.prose import prose
 from fencepost_stress.report.story import Story, Teller, lanes_of
+from fencepost_stress.rows import RUNS
+from fencepost_stress.sut.capabilities import Capabilities
+from fencepost_stress.sut.setup import Setup
+from fencepost_stress.sut.systems import System
 from fencepost_stress.verdict import RunVerdict, Verdicts, property_of, sometimes_of
 
 ORIGIN = Origin(0, 1_000_000.0)
@@ -210,8 +215,10 @@ def test_a_pause_lasts_until_the_process_goes_on_or_is_killed() -> None:
 
 
 def test_a_worker_is_known_by_any_of_its_processes() -> None:
-    assert [slot_of(name) for name in ("worker-02-003", "worker-02", EVERYBODY)] == [
+    names = ("worker-02-003", "worker-02-003-t1", "worker-02", EVERYBODY)
+    assert [slot_of(name) for name in names] == [
         "worker-02",
+        "worker-02-t1",
         "worker-02",
         EVERYBODY,
     ]
@@ -275,3 +282,26 @@ def test_junit_of_an_unknown_run_has_an_error(tmp_path: Path) -> None:
     junit.write(Verdicts(verdicts.SCHEMA, "unknown", (run,)), {}, path)
     (error,) = ET.parse(path).getroot().findall("testsuite/testcase/error")  # noqa: S314
     assert error.get("message") == "a worker died"
+
+
+def test_claims_of_a_queue_without_witness() -> None:
+    capabilities = Capabilities(name="q", operations=("complete", "renew"))
+    setup = Setup(System("q"), capabilities, lease_ms=100, processes=1, threads=1)
+    claims = OutsideClaims(ORIGIN, setup, frozenset())
+
+    def call(n: int, name: str, at_ms: float, result: Any = None, **args: Any) -> None:
+        at = round(at_ms * 1e6)
+        claims.call(Op("worker-00-001", n, name, args, at, "ok", at + 1_000_000, result))
+
+    call(1, "claim", 0, {"run_id": "r", "handle": None})
+    call(2, "renew", 50, True, run_id="r", claim="worker-00-001/1")
+    call(3, "claim", 160, {"run_id": "r", "handle": None})
+    call(4, "complete", 170, False, run_id="r", claim="worker-00-001/1")
+    call(5, "complete", 180, True, run_id="r", claim="worker-00-001/3")
+    call(6, "claim", 190, {"run_id": "s", "handle": None})
+    drawn = claims.drawn()
+    assert [(claim.start, claim.lease, claim.end, claim.fate) for claim in drawn[f"{RUNS}:r"]] == [
+        (1.0, 151.0, 161.0, "taken over"),
+        (161.0, 261.0, 180.0, "done"),
+    ]
+    assert drawn[f"{RUNS}:s"][0].fate == "held"

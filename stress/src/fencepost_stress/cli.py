@@ -26,7 +26,7 @@ from .shrink import by_words, shrink
 from .sut import ENGINES, MUTANT, command_line
 from .sut.systems import UnknownSystemError
 from .verdict import EXIT_CODES, RunVerdict, Verdicts
-from .workloads import WORKLOADS
+from .workloads import CUSTOM, WORKLOADS
 
 EXIT_BAD_USAGE = 254
 EXIT_HARNESS_FAILURE = 255
@@ -167,15 +167,7 @@ def stress(
     names: tuple[str, ...],
 ) -> int:
     """Let processes contend on one database, hurt them, and judge the store by evidence."""
-    if names and not mutants:
-        raise click.UsageError(f"what is {names[0]!r}? Names go with --mutants")
-    for name in names:
-        if name not in MUTANTS:
-            raise click.UsageError(f"no mutant {name!r}; there are {', '.join(MUTANTS)}")
-    if plan_file is not None and (mutants or engines):
-        raise click.UsageError("--plan names its engine itself")
-    if mutants and engines:
-        raise click.UsageError("--mutants are engines themselves; leave --engine out")
+    _refuse(names, mutants, engines, plan_file)
     others = command_line.named(systems, command)
     if others and (mutants or engines or plan_file is not None):
         raise click.UsageError("--sut and --command go without --engine, --mutants and --plan")
@@ -225,8 +217,8 @@ def stress(
             wanted = ENGINES if not engines or "all" in engines else tuple(dict.fromkeys(engines))
             made = [make(engine) for engine in wanted]
             if plan_file is not None:
-                made = [plans.load(plan_file)]
-            result = _run_engines(made, folder, as_json, kept)
+                made = [_plan_of(plan_file)]
+            result = _run_engines(made, folder, as_json, kept, plan_file)
             if result == EXIT_CODES["invalid"] and budget:
                 _shrink_first(made, folder, budget, as_json)
             kept = kept or result != 0
@@ -234,6 +226,21 @@ def stress(
         if not kept:
             shutil.rmtree(folder)
     return result
+
+
+def _refuse(
+    names: Sequence[str], mutants: bool, engines: Sequence[str], plan_file: Path | None
+) -> None:
+    """Raise when the options do not go together."""
+    if names and not mutants:
+        raise click.UsageError(f"what is {names[0]!r}? Names go with --mutants")
+    for name in names:
+        if name not in MUTANTS:
+            raise click.UsageError(f"no mutant {name!r}; there are {', '.join(MUTANTS)}")
+    if plan_file is not None and (mutants or engines):
+        raise click.UsageError("--plan names its engine itself")
+    if mutants and engines:
+        raise click.UsageError("--mutants are engines themselves; leave --engine out")
 
 
 def _folder(out: Path | None) -> Path:
@@ -245,15 +252,29 @@ def _folder(out: Path | None) -> Path:
     return out.resolve()
 
 
-def _run_engines(plans: Sequence[Plan], folder: Path, as_json: bool, kept: bool) -> int:
+def _plan_of(path: Path) -> Plan:
+    plan = plans.load(path)
+    if plan.workload == CUSTOM:
+        raise click.UsageError(f"{path} is of somebody's own code: run the test that has it")
+    return plan
+
+
+def _run_engines(
+    plans: Sequence[Plan], folder: Path, as_json: bool, kept: bool, plan_file: Path | None
+) -> int:
     progress = Progress(Console(stderr=True))
     runs: list[RunVerdict] = []
     for plan in plans:
         histories = folder / plan.engine / "history"
-        with progress.of(f"{plan.engine}, seed {plan.seed}", histories):
+        label = f"{plan.engine}, seed {plan.seed}"
+        with progress.of(label, histories, plan.clock_error_ms):
             execute(plan, folder / plan.engine, progress.watch)
             progress.phase("checking")
-            runs.append(check(folder / plan.engine))
+            run = check(folder / plan.engine)
+        if plan_file is not None:
+            # The options of a plan that was changed do not give it again.
+            run = msgspec.structs.replace(run, repeat=f"fencepost stress --plan {plan_file}")
+        runs.append(run)
     return _conclude(runs, folder, "verdict.json", as_json, kept)
 
 

@@ -29,13 +29,16 @@ class Progress:
         self._looked = 0.0
 
     @contextmanager
-    def of(self, label: str, histories: Path | None = None) -> Iterator[None]:
+    def of(
+        self, label: str, histories: Path | None = None, clock_error_ms: int = 0
+    ) -> Iterator[None]:
         """Show one run, from here to the end of the block.
 
-        Where its histories are given, violations are counted while they grow.
+        Where its histories are given, violations are counted while they grow;
+        `clock_error_ms` is how far apart the workers' clocks may be.
         """
         self._label, self._began, self._phase = label, time.monotonic(), ""
-        self._lookout = None if histories is None else Lookout(histories)
+        self._lookout = None if histories is None else Lookout(histories, clock_error_ms)
         if not self._console.is_terminal:
             yield
             return

@@ -141,8 +141,11 @@ def candidates(plan: Plan, first_at_ms: float) -> Iterator[tuple[str, Plan]]:
     if enough < plan.seconds:
         kept = tuple(fault for fault in plan.faults if fault.at_ms < enough * 1000)
         yield f"{enough:g} s of load", without(seconds=enough, faults=kept)
+    if plan.clocks:
+        kept = tuple(fault for fault in plan.faults if fault.kind != "clock")
+        yield "true clocks", without(faults=kept, clocks=())
     if plan.faults:
-        yield "no faults", without(faults=(), faults_asked=())
+        yield "no faults", without(faults=(), faults_asked=(), clocks=())
         for kind in dict.fromkeys(fault.kind for fault in plan.faults):
             other = tuple(fault for fault in plan.faults if fault.kind != kind)
             if other:
@@ -150,10 +153,12 @@ def candidates(plan: Plan, first_at_ms: float) -> Iterator[tuple[str, Plan]]:
         half = plan.faults[: len(plan.faults) // 2]
         if half:
             yield f"the first {len(half)} faults", without(faults=half)
-    for processes in dict.fromkeys((2, (plan.processes + 1) // 2)):
+    for processes in dict.fromkeys((2, (plan.processes + 1) // 2, plan.processes - 1)):
         if 2 <= processes < plan.processes:
-            kept = tuple(fault for fault in plan.faults if fault.slot < processes)
-            yield f"{processes} processes", without(processes=processes, faults=kept)
+            moved = tuple(
+                msgspec.structs.replace(fault, slot=fault.slot % processes) for fault in plan.faults
+            )
+            yield f"{processes} processes", without(processes=processes, faults=moved)
     for work, weight in plan.weights.items():
         if weight and sum(map(bool, plan.weights.values())) > 1:
             yield f"no {work}", without(weights={**plan.weights, work: 0})

@@ -20,7 +20,7 @@ _STEPS = 24
 """Buckets for each doubling of a latency."""
 _TICK_MS = 100
 _POINTS = 600
-_INCARNATION = re.compile(r"(.+-\d+)-\d+")
+_INCARNATION = re.compile(r"(.+?-\d+)-\d+(-t\d+)?")
 
 
 @dataclass(slots=True)
@@ -135,9 +135,12 @@ class Figures:
 
 
 def slot_of(process: str) -> str:
-    """The worker that a process is an incarnation of: "worker-02" for "worker-02-003"."""
+    """The worker that a process is an incarnation of: "worker-02" for "worker-02-003".
+
+    A thread is a worker of its own: "worker-02-t1" for "worker-02-003-t1".
+    """
     found = _INCARNATION.fullmatch(process)
-    return found[1] if found else process
+    return f"{found[1]}{found[2] or ''}" if found else process
 
 
 def _jain(shares: list[int]) -> float | None:

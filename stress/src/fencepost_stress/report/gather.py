@@ -14,13 +14,14 @@ from ..check import events
 from ..history import TornHistoryError
 from ..operations import Commit, Event, Op
 from ..sut.check import events as external_events
-from ..sut.setup import is_external
+from ..sut.setup import is_external, load_setup
 from ..verdict import RunVerdict
 from ..witness import WitnessError
 from .claims import MOST, Claim, Claims
 from .figures import Figures
 from .marks import Mark, read as read_marks
 from .origin import Origin, origin_of
+from .outside import OutsideClaims
 from .story import Story, Teller, lanes_of
 
 STORIES = 8
@@ -55,7 +56,11 @@ def gather(directory: Path, run: RunVerdict, most_claims: int = MOST) -> Gathere
         for violation in broken.violations[:STORIES]
     ]
     audience = _Audience(tellers)
-    claims = Claims(origin, frozenset(audience.lanes), most_claims)
+    lanes = frozenset(audience.lanes)
+    claims = Claims(origin, lanes, most_claims)
+    outside = None
+    if is_external(directory):
+        claims = outside = OutsideClaims(origin, load_setup(directory), lanes, most_claims)
     figures = Figures(origin)
     problem = ""
     try:
@@ -67,6 +72,8 @@ def gather(directory: Path, run: RunVerdict, most_claims: int = MOST) -> Gathere
                     continue
             if op is not None:
                 figures.add(op)
+                if outside is not None:
+                    outside.call(op)
                 audience.tell(op)
     except (TornHistoryError, WitnessError, sqlite3.DatabaseError) as error:
         problem = f"the evidence can't be read to its end: {error}"

@@ -81,6 +81,7 @@ def timeline_data(run: RunVerdict, more: Gathered) -> dict[str, Any]:
     lanes = {lane: index for index, lane in enumerate(more.claims)}
     return {
         "engine": run.engine,
+        "overlap": any(one.id == "F1" and one.verdict == "invalid" for one in run.properties),
         "slots": slots,
         "processes": [[process, slots.index(slot_of(process))] for process in processes],
         "fates": FATES,

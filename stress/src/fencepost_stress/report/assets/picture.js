@@ -210,8 +210,8 @@ class Picture {
       c.globalAlpha = 1;
     }
     if (this.data.fates[fate] === "taken early") {
-      c.strokeStyle = this.ink("bad");
-      c.lineWidth = 2;
+      c.strokeStyle = this.ink(this.data.overlap ? "bad" : "doubt");
+      c.lineWidth = this.data.overlap ? 2 : 1;
       const left = Math.max(this.x(end), this.gutter), right = Math.min(this.x(lease), this.width);
       if (right > left) c.strokeRect(left, y - 1, right - left, height + 2);
       c.lineWidth = 1;

@@ -141,6 +141,11 @@ class Timeline extends Picture {
     const entries = this.data.slots.map((name, slot) => [name, colourOf(slot), 1]);
     if (entries.length > 8) entries.length = 0;
     entries.push(["pale: the lease is over, nobody has taken it yet", "#888", 0.3]);
+    const early = this.data.fates.indexOf("taken early");
+    if (this.data.claims.some((claim) => claim[5] === early)) {
+      const why = this.data.overlap ? "" : ", which clocks that are off allow";
+      entries.push([`framed: somebody else had it before this lease was over${why}`, `var(--${this.data.overlap ? "bad" : "doubt"})`, 1]);
+    }
     for (const [text, colour, opacity] of entries) {
       const item = document.createElement("span"), box = document.createElement("i");
       box.style.setProperty("--mine", colour);
