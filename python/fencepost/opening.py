@@ -8,6 +8,7 @@ from typing import Any
 
 from . import guard as guards, layout, sqlite_versions
 from .clock import MIN_TIME_MS, system_clock
+from .engine import probe
 from .engine.protocol import MAX_TIME_MS, Clock, Engine
 from .engine.resting import RestingReader
 from .engine.select import choose, native_module, python_sqlite
@@ -159,6 +160,8 @@ def _connect(
         "clock": None if clock is None else _checked(clock),
     }
     make = _engine_class(name, read_only)
+    if (hook := probe.installed()) is not None:
+        options["probe"] = hook
     if read_only:
         reader: Any = RestingReader(path, lambda rest: make(path, immutable=rest, **options))
         engine: Engine = reader

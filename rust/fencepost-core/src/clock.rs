@@ -25,6 +25,11 @@ pub trait Clock: Send + Sync {
     fn check_interrupts(&self) -> Result<()> {
         Ok(())
     }
+
+    /// Told that a write transaction has come to a point: `begun`, `written` or `committed`.
+    ///
+    /// For a harness that ends its processes there.
+    fn probe(&self, _point: &'static str) {}
 }
 
 /// The operating system's clock.

@@ -29,8 +29,11 @@ pub(crate) fn transaction<T>(
     let done = cleanly(session, || {
         begin(session, since)?;
         session.file.check()?;
+        session.clock.probe("begun");
         let done = work()?;
+        session.clock.probe("written");
         session.execute(COMMIT, &[])?;
+        session.clock.probe("committed");
         Ok(done)
     })?;
     session.checkpoints.after_commit(|| empty_log(session));

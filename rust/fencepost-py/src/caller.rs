@@ -20,6 +20,8 @@ thread_local! {
 pub(crate) struct Caller {
     /// None for the system's clock.
     pub(crate) clock: Option<Py<PyAny>>,
+    /// A harness's hook in write transactions; see `fencepost/engine/probe.py`.
+    pub(crate) probe: Option<Py<PyAny>>,
 }
 
 /// The core's side of a [`Caller`].
@@ -66,6 +68,18 @@ impl Clock for Questions {
     fn serves_others(&self) -> bool {
         // The main thread gets signals, whose exceptions come out of the clock.
         self.0.clock.is_none() || !Python::attach(is_main_thread)
+    }
+
+    fn probe(&self, point: &'static str) {
+        let Some(probe) = &self.0.probe else {
+            return;
+        };
+        Python::attach(|py| {
+            let _visit = self.0.visit();
+            if let Err(error) = probe.bind(py).call1((point,)) {
+                error.write_unraisable(py, Some(probe.bind(py)));
+            }
+        });
     }
 
     fn check_interrupts(&self) -> Result<(), Error> {

@@ -58,7 +58,7 @@ impl Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (path, *, read_only, synchronous, busy_timeout_ms, clock, immutable=false))]
+    #[pyo3(signature = (path, *, read_only, synchronous, busy_timeout_ms, clock, immutable=false, probe=None))]
     fn new(
         py: Python<'_>,
         path: Bound<'_, PyString>,
@@ -67,6 +67,7 @@ impl Engine {
         busy_timeout_ms: u64,
         clock: Option<Py<PyAny>>,
         immutable: bool,
+        probe: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let synchronous = match synchronous {
             "full" => Synchronous::Full,
@@ -83,7 +84,7 @@ impl Engine {
         // The bytes that the file system knows, which need not be UTF-8.
         let file: PathBuf = path.extract()?;
         let path = path.unbind();
-        let caller = Arc::new(Caller { clock });
+        let caller = Arc::new(Caller { clock, probe });
         let questions = Box::new(Questions(Arc::clone(&caller)));
         let store = py
             .detach(|| Store::open(&file, options, questions))
@@ -96,7 +97,8 @@ impl Engine {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.caller.clock)
+        visit.call(&self.caller.clock)?;
+        visit.call(&self.caller.probe)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

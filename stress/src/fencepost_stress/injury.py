@@ -16,6 +16,9 @@ from .history import Writer
 from .live import Cell
 
 EXIT_ON_REQUEST = 4
+SUCCESSION_MS = 1500
+"""A fork that fell due so long ago is left to the successor of a worker that was killed."""
+
 _CHILD_SECONDS = 5
 _REFUSED, _NOT_REFUSED = 0, 1
 

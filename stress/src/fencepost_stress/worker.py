@@ -16,12 +16,13 @@ from pathlib import Path
 import msgspec
 
 import fencepost
+from fencepost.engine import probe
 
 from . import custom, plan as plans
 from .clock import Clock
 from .custom import Custom
 from .history import Writer
-from .injury import Forks, Points, end_on_request
+from .injury import SUCCESSION_MS, Forks, Points, end_on_request
 from .lifeline import die_with_parent
 from .live import Cell
 from .scenario import Scenario
@@ -57,6 +58,7 @@ def run(orders: Orders) -> int:
     code = custom.load(directory)
     cell = Cell(directory / "live.bin", orders.slot)
     points = Points(cell)
+    probe.install(points)
     session = Session(writer, cell, points)
     clock = Clock(orders.clock_offset, session.clock_read)
     libraries = asdict(fencepost.engine_info())
@@ -80,7 +82,7 @@ def run(orders: Orders) -> int:
         if path is not None:
             clock.go_wrong(path.error_ms, start)
         forks = Forks(plan.faults, orders.slot, store)
-        forks.skip(_since(start))
+        forks.skip(_since(start) - SUCCESSION_MS)
         place = {"slot": orders.slot, "incarnation": orders.incarnation}
         scenario: Scenario | Custom
         if code is not None:

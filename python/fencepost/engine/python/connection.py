@@ -18,6 +18,7 @@ from urllib.parse import quote
 from ...clock import system_clock
 from ...errors import refusal
 from ...statements import script
+from ..probe import Probe
 from ..protocol import Clock, Row, Value
 from . import forks
 from .checkpoints import Checkpoints
@@ -43,9 +44,11 @@ class Connection(GroupCommit):
         busy_timeout_ms: int,
         clock: Clock | None,
         immutable: bool = False,
+        probe: Probe | None = None,
     ) -> None:
         self._path = path
         self._read_only = read_only
+        self._probe = probe
         self._clock = system_clock if clock is None else clock
         self._busy_timeout_ms = busy_timeout_ms
         self._pid = os.getpid()

@@ -20,6 +20,7 @@ from typing import Any
 
 from ...errors import refusal, sqlite_failure
 from .checkpoints import Checkpoints
+from ..probe import Probe
 from .session import Session, code_of, is_busy
 from .turns import Turns
 
@@ -67,6 +68,7 @@ class GroupCommit(Session):
     _turns: Turns
     _checkpoints: Checkpoints
     _jobs: deque[Job]
+    _probe: Probe | None
 
     def _work_off(self, own: Job) -> None:
         """Do what is queued until `own` is done; the caller has the connection."""
@@ -92,7 +94,7 @@ class GroupCommit(Session):
         try:
             self._begin()
             result = job.work()
-            self._execute("connection.commit")
+            self._commit()
         except Exception as error:  # noqa: BLE001 - whatever it is, the job's own thread raises it
             self._roll_back(error)
             job.end(None, self._translated(error))
@@ -110,7 +112,7 @@ class GroupCommit(Session):
             self._begin()
             for job in jobs:
                 outcomes.append(self._in_savepoint(job))
-            self._execute("connection.commit")
+            self._commit()
         except sqlite3.Error as error:
             self._roll_back(error)
             if is_busy(error):
@@ -152,6 +154,15 @@ class GroupCommit(Session):
             busy = sqlite3.OperationalError("the lock was not to be had within the busy timeout")
             busy.sqlite_errorcode = _SQLITE_BUSY
             raise busy
+        if self._probe is not None:
+            self._probe("begun")
+
+    def _commit(self) -> None:
+        if self._probe is not None:
+            self._probe("written")
+        self._execute("connection.commit")
+        if self._probe is not None:
+            self._probe("committed")
         # Into a file without a name every write would succeed, and nobody would see it.
         if identity_of(self._path) != self._file:
             raise refusal("file_gone", self._path)
