@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..history import Begin, Fail, Info, Invoke, Note, Ok, Record
 from ..operations import NEVER, Op
+
+ENDED = "healed"
+"""The last note of a client: nothing follows, and its process ends."""
 
 
 @dataclass(slots=True, eq=False)
@@ -15,8 +18,8 @@ class Call:
     """A call on an item, with the moments between which it can have taken effect.
 
     `claim` names the claim that it made, or that it was made with. `high` is NEVER where
-    nobody can say when the call took effect, if ever. `died` is when the process of the
-    caller was gone, NEVER when that was not before the end.
+    nobody can say when the call took effect, if ever. `died` is a moment from which
+    on the process of the caller may be gone, NEVER when nothing says so.
     """
 
     op: Op
@@ -97,9 +100,10 @@ def group(found: Iterable[Call]) -> Calls:
     return calls
 
 
-def _of(history: Iterable[Record], died: dict[str, int]) -> Iterator[Call]:
+def _of(history: Iterable[Record], died: dict[str, int]) -> list[Call]:
     process, death = "", NEVER
     op: Op | None = None
+    found: list[Call] = []
     for record in history:
         if isinstance(record, Begin):
             process = record.process
@@ -113,12 +117,16 @@ def _of(history: Iterable[Record], died: dict[str, int]) -> Iterator[Call]:
             else:
                 op.status = "fail" if isinstance(record, Fail) else "unknown"
                 op.code = record.code
-            yield _call(op, death)
+            found.append(_call(op, death))
             op = None
+        elif isinstance(record, Note) and record.kind == ENDED:
+            for call in found:
+                call.died = min(call.died, record.mono)
     if op is not None:
         # Its process died in the middle, and whatever it began died with it.
         op.status = "unknown"
-        yield _call(op, death)
+        found.append(_call(op, death))
+    return found
 
 
 def _call(op: Op, death: int) -> Call:

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from .. import plan as plans
+from ..blackbox.calls import ENDED
 from ..history import Writer
 from ..lifeline import die_with_parent
 from ..live import Cell
@@ -84,7 +85,7 @@ def _act(
                 actor.think()
             writer.note("healing")
         actor.drain(time.monotonic_ns() + plan.heal_limit_ms * 1_000_000)
-        writer.note("healed")
+        writer.note(ENDED)
         writer.close()
     except BaseException as error:  # noqa: BLE001 - the main thread raises it
         failures.append(error)

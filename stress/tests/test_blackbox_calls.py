@@ -1,0 +1,69 @@
+"""Histories joined to calls: what is known of when each can have taken effect."""
+
+from __future__ import annotations
+
+from fencepost_stress.blackbox.calls import ENDED, Call, Calls, deaths, join
+from fencepost_stress.blackbox.models import ItemModel
+from fencepost_stress.blackbox.search import explainable
+from fencepost_stress.blackbox.terms import Terms
+from fencepost_stress.history import Begin, Fail, Info, Invoke, Note, Ok, Record
+from fencepost_stress.operations import NEVER
+
+
+def begin(process: str, host: str) -> Record:
+    return Begin(0, process, {"host": host})
+
+
+def call(n: int, at: int, name: str, result: object = None, **args: object) -> list[Record]:
+    return [Invoke(at, n, name, dict(args)), Ok(at + 1, n, result)]
+
+
+def only(calls: Calls, run: str) -> list[Call]:
+    return calls.by_run[run]
+
+
+def test_a_call_that_never_returned_ends_with_its_process() -> None:
+    killed = deaths([Note(50, "pause", {"process": "b"}), Note(90, "kill", {"process": "b"})])
+    assert killed == {"b": 90}
+    history = [begin("b-t1", "b"), Invoke(80, 1, "complete", {"run_id": "x", "claim": "c"})]
+    (found,) = only(join([history], killed), "x")
+    assert (found.unknown, found.low, found.high, found.died) == (True, 80, 90, 90)
+
+
+def test_an_error_leaves_open_until_when() -> None:
+    history = [begin("a", "a"), Invoke(10, 1, "claim", {}), Info(20, 1, "OperationalError", "?")]
+    calls = join([history], {})
+    (ghost,) = calls.ghosts
+    assert (ghost.low, ghost.high, ghost.died) == (10, NEVER, NEVER)
+
+
+def test_a_refused_claim_is_not_an_empty_one() -> None:
+    history = [begin("a", "a"), Invoke(1, 1, "claim", {}), Fail(2, 1, "busy", "")]
+    calls = join([[*history, *call(2, 3, "claim")]], {})
+    assert [(one.low, one.high) for one in calls.empty] == [(3, 4)]
+    assert calls.count == 2
+
+
+def test_a_child_that_was_deleted_counts_for_its_parent() -> None:
+    history = [
+        begin("a", "a"),
+        *call(1, 1, "enqueue", run_id="x", parent_run_id="p"),
+        *call(2, 3, "delete", True, run_id="x", claim="c"),
+    ]
+    assert [one.name for one in join([history], {}).by_parent["p"]] == ["enqueue", "delete"]
+
+
+def test_who_ended_well_holds_nothing_any_more() -> None:
+    """A queue that frees claims when it is opened anew frees those of the ended, too."""
+    first = [
+        begin("a", "a"),
+        *call(1, 1, "enqueue", run_id="x"),
+        *call(2, 3, "claim", {"run_id": "x"}),
+        Invoke(5, 3, "complete", {"run_id": "x", "claim": "a/2"}),
+        Info(6, 3, "OperationalError", "database is locked"),
+    ]
+    second = [begin("b", "b"), *call(1, 20, "claim", {"run_id": "x"})]
+    model = ItemModel(Terms("session", 0, 0), strict=False)
+    assert not explainable(only(join([first, second], {}), "x"), model)
+    ended = [*first, Note(10, ENDED, {})]
+    assert explainable(only(join([ended, second], {}), "x"), model)
