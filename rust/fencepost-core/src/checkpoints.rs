@@ -1,53 +1,75 @@
 //! Keeping the write-ahead log bounded while many processes write.
 //!
-//! Mirrors `python/fencepost/engine/python/checkpoints.py`, which says why; but the log is
-//! looked at only now and then, which adds a few commits to what it holds.
+//! `python/fencepost/engine/python/checkpoints.py` says why. Here SQLite itself says how
+//! long the log is, so that nobody has to look at the file; and a log of ordinary length
+//! is begun anew, not cut: to write over old pages is cheaper than to make a file grow.
 
 use std::cell::Cell;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-const LOG_BYTES: u64 = 4 * 1024 * 1024;
-const LOOK_EVERY: u32 = 16;
+use rusqlite::Connection;
+use rusqlite::hooks::Wal;
 
-/// When one connection empties the log.
+use crate::error::Result;
+use crate::session::Session;
+use crate::statements::{CONNECTION, named};
+use crate::value::Value;
+
+const RESTART: &str = named(CONNECTION, "checkpoint_restart");
+const TRUNCATE: &str = named(CONNECTION, "checkpoint_truncate");
+
+const LOG_PAGES: u32 = 1000;
+/// So long it was made by a reader that held it; then the disk gets its room back.
+const OVERLONG_PAGES: u32 = 4 * LOG_PAGES;
+
+/// When one connection moves the log into the database.
 pub(crate) struct Checkpoints {
-    log: PathBuf,
-    limit: Cell<u64>,
-    commits: Cell<u32>,
+    /// The length of the log after the last commit.
+    pages: Arc<AtomicU32>,
+    limit: Cell<u32>,
 }
 
 impl Checkpoints {
-    pub(crate) fn new(path: &Path) -> Self {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        Self {
-            log: PathBuf::from(log),
-            limit: Cell::new(LOG_BYTES),
-            commits: Cell::new(0),
-        }
+    /// To be made after the connection's own checkpoints are off, which use the same hook.
+    pub(crate) fn new(connection: &mut Connection) -> Result<Self> {
+        let pages = Arc::new(AtomicU32::new(0));
+        let told = Arc::clone(&pages);
+        connection.wal_hook(Some(move |_: &mut Wal, pages: i32| {
+            told.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok(Self {
+            pages,
+            limit: Cell::new(LOG_PAGES),
+        })
     }
 
-    /// Empty the log where it has grown long; `empty` says whether it could.
+    /// Have the log begin anew where it has grown long.
     ///
-    /// A reader that holds a snapshot keeps the log from being emptied: it is tried again
-    /// when the log has grown by as much once more, not at each commit.
-    pub(crate) fn after_commit(&self, empty: impl FnOnce() -> bool) {
-        let commits = self.commits.get();
-        self.commits.set(commits.wrapping_add(1));
-        if !commits.is_multiple_of(LOOK_EVERY) {
-            return;
-        }
-        let Ok(log) = fs::metadata(&self.log) else {
-            return;
-        };
-        let size = log.len();
-        if size >= self.limit.get() {
-            let emptied = empty();
-            self.limit
-                .set(if emptied { LOG_BYTES } else { size + LOG_BYTES });
-        } else if size < LOG_BYTES {
-            self.limit.set(LOG_BYTES);
+    /// A reader that holds a snapshot hinders that: it is tried again when the log has
+    /// grown by as much once more, not at each commit.
+    pub(crate) fn after_commit(&self, session: &Session<'_>) {
+        let pages = self.pages.load(Ordering::Relaxed);
+        if pages >= self.limit.get() {
+            let mode = if pages >= OVERLONG_PAGES {
+                TRUNCATE
+            } else {
+                RESTART
+            };
+            self.limit.set(if checkpoint(session, mode) {
+                LOG_PAGES
+            } else {
+                pages.saturating_add(LOG_PAGES)
+            });
+        } else if pages < LOG_PAGES {
+            self.limit.set(LOG_PAGES);
         }
     }
+}
+
+/// Whether nothing hindered it. The commit stands; what can't be done now, a later one does.
+fn checkpoint(session: &Session<'_>, mode: &str) -> bool {
+    let row = session.first(mode, &[]);
+    matches!(row, Ok(Some(row)) if row.first() == Some(&Value::Integer(0)))
 }

@@ -56,10 +56,11 @@ impl Store {
         // An absolute path is never taken for a URI or for ":memory:".
         let path = std::path::absolute(path).map_err(|error| Error::Internal(error.to_string()))?;
         let file = OpenedFile::new(&path);
+        let mut connection = open::open(&path, options, &*clock)?;
         let held = Held {
-            connection: open::open(&path, options, &*clock)?,
+            checkpoints: Checkpoints::new(&mut connection)?,
             turns: Turns::new(&path, options.busy_timeout),
-            checkpoints: Checkpoints::new(&path),
+            connection,
         };
         Ok(Self {
             desk: Desk::default(),

@@ -11,11 +11,9 @@ use crate::error::{Error, Result};
 use crate::patience::{Patience, is_busy};
 use crate::session::Session;
 use crate::statements::{CONNECTION, named};
-use crate::value::Value;
 
 pub(crate) const BEGIN: &str = named(CONNECTION, "begin");
 const COMMIT: &str = named(CONNECTION, "commit");
-const CHECKPOINT_TRUNCATE: &str = named(CONNECTION, "checkpoint_truncate");
 const ROLLBACK: &str = named(CONNECTION, "rollback");
 
 /// One write transaction: all of `work` is committed, or nothing.
@@ -36,15 +34,8 @@ pub(crate) fn transaction<T>(
         session.clock.probe("committed");
         Ok(done)
     })?;
-    session.checkpoints.after_commit(|| empty_log(session));
+    session.checkpoints.after_commit(session);
     Ok(done)
-}
-
-/// Whether the log could be emptied. The commit stands; what a checkpoint can't do now, a
-/// later one does.
-fn empty_log(session: &Session<'_>) -> bool {
-    let row = session.first(CHECKPOINT_TRUNCATE, &[]);
-    matches!(row, Ok(Some(row)) if row.first() == Some(&Value::Integer(0)))
 }
 
 /// What `work` gives, with no transaction open before it, nor after it if it fails.

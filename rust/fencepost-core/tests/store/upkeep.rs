@@ -73,7 +73,7 @@ fn a_backup_ends_when_it_is_told_to() {
 }
 
 #[test]
-fn the_log_is_emptied_when_it_has_grown_long() {
+fn the_log_begins_anew_when_it_has_grown_long() {
     let fixture = Fixture::new();
     let log = || {
         let path = format!("{}-wal", fixture.path.display());
@@ -85,7 +85,7 @@ fn the_log_is_emptied_when_it_has_grown_long() {
         fixture.events(20);
         longest = longest.max(log());
     }
-    assert!((4 * mib..5 * mib).contains(&longest), "{longest}");
+    assert!((3 * mib..5 * mib).contains(&longest), "{longest}");
 
     // While somebody reads it grows, and the writers do not try at each commit.
     let reader = Connection::open(&fixture.path).unwrap();
