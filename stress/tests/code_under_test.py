@@ -61,5 +61,16 @@ def dies(worker: Worker) -> None:
 
 
 def leaves_work(worker: Worker) -> None:
-    if not worker.healing:
-        work(worker)
+    """Park everything, and never come back for it."""
+    if worker.healing:
+        return
+    runs = worker.store.runs
+    name = worker.unique("left")
+    run = runs.enqueue(
+        run_id=name,
+        workflow_name="w",
+        workflow_source_ref="w.py",
+        runner_id=worker.name,
+        lease_ms=LEASE_MS,
+    )
+    runs.park(run_id=name, claim_token=run.claim_token)

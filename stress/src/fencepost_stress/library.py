@@ -110,9 +110,10 @@ def run_code(
         found = pool.submit(check, directory).result()
     repeat = f"{code.name} of {code.file}, with seed {plan.seed}"
     run = msgspec.structs.replace(found, repeat=repeat)
-    if not ending.healed and run.verdict != "valid":
+    if not ending.healed:
         left = f"work was left {heal_seconds:g} s after the load, or a worker did not end well"
-        run = msgspec.structs.replace(run, reasons=(left, *run.reasons))
+        judged = verdicts.worst((run.verdict, "unknown"))
+        run = msgspec.structs.replace(run, verdict=judged, reasons=(left, *run.reasons))
     (more,) = report.write(Verdicts(verdicts.SCHEMA, run.verdict, (run,)), directory)
     return Result(
         verdict=run,
