@@ -131,7 +131,8 @@ def check(directory: Path) -> RunVerdict:
     )
     counts = sometimes.finish(plan.lease_ms)
     counts |= {f"fault: {kind}": number for kind, number in ending.faults.items()}
-    reached = sometimes_of(counts, plan.required)
+    missing = {f"fault: {kind}" for kind in ending.impossible}
+    reached = sometimes_of(counts, tuple(name for name in plan.required if name not in missing))
     verdict, reasons = decide(properties, reached, problems)
     return RunVerdict(
         engine=plan.engine,
@@ -144,7 +145,7 @@ def check(directory: Path) -> RunVerdict:
         properties=properties,
         sometimes=reached,
         counts=_counts(properties, counts),
-        faults=ending.faults,
+        faults=ending.faults | {f"{kind} (not possible here)": 0 for kind in ending.impossible},
         environment=_environment(directory),
         run_seconds=ending.duration_seconds,
         check_seconds=round(time.perf_counter() - began, 3),

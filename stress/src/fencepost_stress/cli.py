@@ -7,19 +7,18 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import msgspec
 from rich.console import Console
 
-from . import matrix, plan as plans, report, verdict as verdicts
+from . import plan as plans, profiles, report, trials, verdict as verdicts
 from .check import check
-from .faults import KILLS_AND_PAUSES
-from .matrix import Matrix
 from .mutants import MUTANTS
 from .plan import FAULTS, FaultKind, Plan, Synchronous, make_plan
+from .profiles import PROFILES
 from .progress import Progress
 from .run import HarnessError, execute
 from .shrink import by_words, shrink
@@ -32,9 +31,6 @@ EXIT_BAD_USAGE = 254
 EXIT_HARNESS_FAILURE = 255
 
 _SEEDS = 1_000_000
-_PROCESSES = 4
-_SECONDS = 7.0
-_MUTANT_SECONDS = 3.0
 _SHRINK_SECONDS = 60.0
 
 
@@ -99,12 +95,11 @@ def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[Faul
     help="Test another queue: an adapter that comes along, or module:Class.",
 )
 @click.option("--command", help="Test a queue behind a command that speaks the protocol.")
-@click.option("--processes", type=click.IntRange(2, 256), default=_PROCESSES, show_default=True)
+@click.option("--processes", type=click.IntRange(2, 256), help="Default: the profile's.")
 @click.option(
     "--seconds",
     type=click.FloatRange(1, 864_000),
-    default=None,
-    help=f"Seconds of load for each run; default {_SECONDS:g}, {_MUTANT_SECONDS:g} for mutants.",
+    help="Seconds of load for each run. Default: the profile's.",
 )
 @click.option(
     "--faults",
@@ -116,7 +111,14 @@ def _fault_kinds(_context: object, _parameter: object, value: str) -> tuple[Faul
     "Default: the profile's, for mutants those that they need.",
 )
 @click.option("--seed", type=click.IntRange(0), default=None, help="Default: drawn, and reported.")
-@click.option("--profile", type=click.Choice(["quick"]), default="quick", show_default=True)
+@click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    default="quick",
+    show_default=True,
+    help="quick: kills and pauses on every engine. ci: all faults, and some mutants. "
+    "soak: all faults for ten minutes. mutants: as --mutants.",
+)
 @click.option("--workload", type=click.Choice(list(WORKLOADS)), default="mixed", show_default=True)
 @click.option(
     "--synchronous",
@@ -152,7 +154,7 @@ def stress(
     engines: tuple[str, ...],
     systems: tuple[str, ...],
     command: str | None,
-    processes: int,
+    processes: int | None,
     seconds: float | None,
     faults: tuple[FaultKind, ...] | None,
     seed: int | None,
@@ -167,6 +169,8 @@ def stress(
     names: tuple[str, ...],
 ) -> int:
     """Let processes contend on one database, hurt them, and judge the store by evidence."""
+    mutants = mutants or profile == profiles.MUTANTS
+    usual = PROFILES[profiles.MUTANTS if mutants else profile]
     _refuse(names, mutants, engines, plan_file)
     others = command_line.named(systems, command)
     if others and (mutants or engines or plan_file is not None):
@@ -176,22 +180,29 @@ def stress(
     if seed is None:
         seed = random.randrange(_SEEDS)
 
-    def make(engine: str, number: int = 0) -> Plan:
+    def make(engine: str) -> Plan:
         return make_plan(
-            seed=seed + number,
+            seed=seed,
             engine=engine,
-            processes=processes,
-            seconds=seconds or (_MUTANT_SECONDS if mutants else _SECONDS),
-            faults=faults if faults is not None else _usual_faults(engine),
+            processes=processes or usual.processes,
+            seconds=seconds or usual.seconds,
+            faults=usual.faults if faults is None else faults,
             profile=profile,
             workload=workload,
             synchronous=synchronous,
         )
 
-    def _usual_faults(engine: str) -> tuple[FaultKind, ...]:
-        if mutants:
-            return MUTANTS[engine.removeprefix(MUTANT)].faults
-        return KILLS_AND_PAUSES
+    def make_mutant(engine: str, number: int) -> Plan:
+        return make_plan(
+            seed=seed + number,
+            engine=engine,
+            processes=processes or PROFILES[profiles.MUTANTS].processes,
+            seconds=seconds if mutants and seconds else PROFILES[profiles.MUTANTS].seconds,
+            faults=MUTANTS[engine.removeprefix(MUTANT)].faults if faults is None else faults,
+            profile=profile,
+            workload=workload,
+            synchronous=synchronous,
+        )
 
     folder = _folder(out)
     kept = out is not None
@@ -203,24 +214,28 @@ def stress(
                 folder,
                 progress,
                 seed=seed,
-                processes=processes,
-                seconds=seconds or _SECONDS,
+                processes=processes or usual.processes,
+                seconds=seconds or usual.seconds,
                 faults=command_line.FAULTS if faults is None else faults,
                 profile=profile,
             )
             result = _conclude(runs, folder, "verdict.json", as_json, kept)
             kept = kept or result != 0
         elif mutants:
-            result = _try_mutants(names or tuple(MUTANTS), make, folder, as_json)
+            result = trials.try_all(names or tuple(MUTANTS), make_mutant, folder, as_json, False)
             kept = kept or result != 0
         else:
-            wanted = ENGINES if not engines or "all" in engines else tuple(dict.fromkeys(engines))
+            wanted = ENGINES if "all" in engines else tuple(dict.fromkeys(engines or usual.engines))
             made = [make(engine) for engine in wanted]
             if plan_file is not None:
                 made = [_plan_of(plan_file)]
             result = _run_engines(made, folder, as_json, kept, plan_file)
             if result == EXIT_CODES["invalid"] and budget:
                 _shrink_first(made, folder, budget, as_json)
+            if usual.sampled and plan_file is None:
+                sampled = trials.sample(seed, usual.sampled)
+                missed = trials.try_all(sampled, make_mutant, folder / "mutants", as_json, True)
+                result = missed or result
             kept = kept or result != 0
     finally:
         if not kept:
@@ -302,24 +317,6 @@ def _shrink_first(made: Sequence[Plan], folder: Path, budget: float, as_json: bo
         result, more = shrink(plan, run, folder / "shrunk", budget, progress.watch)
     if not as_json:
         report.show_smallest(Console(), by_words(result), more)
-
-
-def _try_mutants(
-    names: Sequence[str], make: Callable[[str, int], Plan], folder: Path, as_json: bool
-) -> int:
-    progress = Progress(Console(stderr=True))
-    rows = []
-    for name in names:
-        with progress.of(name):
-            rows.append(matrix.try_mutant(name, make, folder / name, progress.watch))
-    result = Matrix(matrix.SCHEMA, tuple(rows))
-    text = msgspec.json.format(msgspec.json.encode(result), indent=2)
-    (folder / "matrix.json").write_bytes(text + b"\n")
-    if as_json:
-        click.echo(text.decode())
-    else:
-        matrix.show(Console(), result)
-    return 0 if result.all_killed else 1
 
 
 @click.command()

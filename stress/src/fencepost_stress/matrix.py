@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -10,11 +10,14 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from . import history
 from .check import check
+from .history import Invoke
 from .mutants import MUTANTS, SOMETIMES
 from .plan import Plan
 from .run import Watcher, execute
 from .sut import MUTANT
+from .verdict import RunVerdict
 
 SCHEMA = "fencepost-stress/mutants/1"
 ROUNDS = 5
@@ -35,12 +38,15 @@ class Row(msgspec.Struct, frozen=True):
     reached: int = 0
     calls: int = 0
     seconds: float = 0.0
+    calls_to_first: int | None = None
+    seconds_to_first: float | None = None
     directory: str = ""
 
 
 class Matrix(msgspec.Struct, frozen=True):
     schema: str
     rows: tuple[Row, ...]
+    p95_seconds: float
 
     @property
     def all_killed(self) -> bool:
@@ -56,6 +62,7 @@ def try_mutant(name: str, make: Callable[[str, int], Plan], directory: Path, wat
     mutant = MUTANTS[name]
     row = Row(name, mutant.bug, "not reached", mutant.killers)
     for number in range(ROUNDS):
+        before = row.calls
         place = directory / f"round-{number + 1}"
         plan = make(f"{MUTANT}{name}", number)
         ending = execute(msgspec.structs.replace(plan, heal_patience_ms=PATIENCE_MS), place, watch)
@@ -76,16 +83,47 @@ def try_mutant(name: str, make: Callable[[str, int], Plan], directory: Path, wat
             seconds=round(row.seconds + verdict.run_seconds + verdict.check_seconds, 1),
             directory=str(place),
         )
+        row = _with_first(row, verdict, place, before)
         if fate == "killed":
             break
     return row
+
+
+def _with_first(row: Row, verdict: RunVerdict, place: Path, before: int) -> Row:
+    """The row, with how long it took to the first call that a violation shows."""
+    shown = [
+        int(call["invoked_ns"])
+        for one in verdict.properties
+        for violation in one.violations
+        for call in violation["calls"]
+    ]
+    if row.calls_to_first is not None or not shown:
+        return row
+    first = min(shown)
+    stamps = [
+        record.mono
+        for path in (place / "history").glob("worker-*.jsonl")
+        for record in history.read(path)
+        if isinstance(record, Invoke)
+    ]
+    return msgspec.structs.replace(
+        row,
+        calls_to_first=before + sum(stamp <= first for stamp in stamps),
+        seconds_to_first=round((first - min(stamps)) / 1e9, 2),
+    )
+
+
+def percentile(values: Sequence[float], share: int = 95) -> float:
+    """The least of the values that so many percent of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[-(-len(ordered) * share // 100) - 1] if ordered else 0.0
 
 
 def show(console: Console, matrix: Matrix) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("mutant", "fate", "killed by", "expected"):
         table.add_column(column, no_wrap=True)
-    for column in ("reached", "calls", "seconds"):
+    for column in ("reached", "calls", "first at", "seconds"):
         table.add_column(column, justify="right")
     for row in matrix.rows:
         style = "green" if row.fate == "killed" else "bold red"
@@ -96,6 +134,12 @@ def show(console: Console, matrix: Matrix) -> None:
             " or ".join(row.expected),
             f"{row.reached:,}",
             f"{row.calls:,}",
+            "-" if row.calls_to_first is None else f"{row.calls_to_first:,}",
             f"{row.seconds:.1f}",
         )
     console.print(table)
+    console.print(
+        f"{sum(row.fate == 'killed' for row in matrix.rows)} of {len(matrix.rows)} killed; "
+        f"95 % of them within {matrix.p95_seconds:.1f} s",
+        highlight=False,
+    )

@@ -43,6 +43,8 @@ class Ending(msgspec.Struct, frozen=True):
     wal_peak_bytes: int
     wal_samples: int
     problems: tuple[str, ...]
+    impossible: tuple[str, ...] = ()
+    """Faults that were asked for and can't be had here."""
 
 
 class HarnessError(Exception):
@@ -63,6 +65,8 @@ def execute(plan: Plan, directory: Path, watch: Watcher) -> Ending:
         ending = _carry_out(plan, directory, database, disk, watch)
         if disk is not None:
             disk.save(database, directory)
+        elif "full" in plan.faults_asked:
+            ending = msgspec.structs.replace(ending, impossible=("full",))
     (directory / "end.json").write_bytes(msgspec.json.encode(ending))
     return ending
 
