@@ -1,0 +1,99 @@
+"""The faults are real: each happens, is counted, and leaves nobody behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fencepost import engine_info
+from fencepost_stress import cli
+from fencepost_stress.disk import make_disk
+from fencepost_stress.faults import FAULTS, POINTS, ClockError, ClockPath, Fault
+from fencepost_stress.intruders import Intruders
+from fencepost_stress.mutants import MUTANTS
+from fencepost_stress.trials import sample
+
+HAS_NATIVE = engine_info().native_sqlite is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "engine",
+    [
+        "python",
+        pytest.param(
+            "native",
+            marks=pytest.mark.skipif(not HAS_NATIVE, reason="the native engine is not installed"),
+        ),
+    ],
+)
+def test_all_faults_happen_and_break_nothing(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    code = cli.main(
+        ["--engine", engine, "--faults", "all", "--seconds", "12", "--seed", "6", "--json"]
+        + ["--out", str(out)]
+    )
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (code, run["reasons"]) == (0, [])
+    done = run["faults"]
+    assert all(done.get(kind, 0) > 0 or f"{kind} (not possible here)" in done for kind in FAULTS)
+    assert any(done.get(f"kill {point}", 0) > 0 for point in POINTS)
+
+
+def test_an_intruder_holds_the_lock_and_says_when(tmp_path: Path) -> None:
+    database = tmp_path / "file.sqlite"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE schema_info (id)")
+    reading, writing = os.pipe()
+    intruders = Intruders(database, reading)
+    for kind, detail in (("hog", ""), ("reader", ""), ("checkpoint", "TRUNCATE")):
+        began = time.monotonic_ns()
+        intruders.send(kind, 200, detail)
+        ((errand, done),) = intruders.back(wait=True)
+        assert errand.kind == kind
+        assert done is not None
+        assert began < done.since < done.until < time.monotonic_ns()
+        assert done.until - done.since >= 200_000_000
+    assert done.times > 1
+    intruders.send("hog", 60_000, "")
+    intruders.dismiss()
+    assert intruders.back() == []
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_disk_can_be_full_and_have_room_again(tmp_path: Path) -> None:
+    disk = make_disk(tmp_path / "disk")
+    if disk is None:
+        pytest.skip("no disk may be mounted here")
+    with disk:
+        file = disk.place / "file"
+        file.write_bytes(bytes(50_000))
+        assert disk.fill()
+        with pytest.raises(OSError, match="No space left"):
+            (disk.place / "other").write_bytes(bytes(10_000))
+        disk.empty()
+        (disk.place / "other").write_bytes(bytes(10_000))
+    assert not disk.place.exists()
+
+
+def test_a_clock_drifts_and_is_stepped() -> None:
+    faults = [Fault(1000, "clock", 0, step_ms=-300), Fault(500, "clock", 1, step_ms=700)]
+    path = ClockPath(ClockError(100, 20_000), faults, 0)
+    assert [path.error_ms(at) for at in (0, 500, 999.9, 1000, 1500)] == [100, 110, 120, -200, -190]
+
+
+def test_the_sample_of_mutants_follows_the_seed() -> None:
+    assert sample(3, 6) == sample(3, 6)
+    assert sample(3, 6) != sample(4, 6)
+    assert len(set(sample(3, 6))) == 6
+    assert set(sample(3, 6)) <= set(MUTANTS)
