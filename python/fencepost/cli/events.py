@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from ..records import Event, RunEvent
 from ..store import Store
 from .arguments import count, limit_option, on_store
-from .exits import OK
+from .exits import INTERRUPTED, OK
+from .interrupts import interruptible
 from .output import as_json, or_dash, page_size, safe
 from .stores import reading
 
 _PAGE = 500
 _LOOK_SECONDS = 0.5
+_WAIT_MS = 500
 
 
 def add_parser(commands: Any) -> None:
@@ -41,15 +42,22 @@ def events(arguments: argparse.Namespace) -> int:
     """Print the last events, the newest last, and perhaps those that follow."""
     with reading(arguments) as store:
         last = _print_last_events(store, arguments)
-        while arguments.follow:
+        sys.stdout.flush()
+        if arguments.follow:
+            _follow_events(store, last, arguments)
+            return INTERRUPTED
+    return OK
+
+
+def _follow_events(store: Store, last: int, arguments: argparse.Namespace) -> None:
+    with interruptible() as asked:
+        # No store rings for these: whoever follows looks again.
+        while not asked.wait(_LOOK_SECONDS):
             for event in _events_after(store, last):
                 last = event.seq
                 if _wanted(event, arguments):
                     _print_event(event, arguments)
             sys.stdout.flush()
-            # No store rings for these: whoever follows looks again.
-            time.sleep(_LOOK_SECONDS)
-    return OK
 
 
 def _print_last_events(store: Store, arguments: argparse.Namespace) -> int:
@@ -108,14 +116,23 @@ def feed(arguments: argparse.Namespace) -> int:
             if arguments.run_id in (None, event.run_id):
                 _print_run_event(event, arguments)
                 left = None if left is None else left - 1
-        while arguments.follow:
+        if arguments.follow:
+            _follow_feed(store, seq, arguments)
+            return INTERRUPTED
+    return OK
+
+
+def _follow_feed(store: Store, seq: int, arguments: argparse.Namespace) -> None:
+    with interruptible() as asked:
+        while not asked.is_set():
             sys.stdout.flush()
-            store.wait(feed_after=seq)
+            store.wait(feed_after=seq, timeout_ms=_WAIT_MS)
             for event in store.feed.iterate(seq=seq):
                 seq = event.seq
                 if arguments.run_id in (None, event.run_id):
                     _print_run_event(event, arguments)
-    return OK
+                if asked.is_set():
+                    break
 
 
 def _print_run_event(event: RunEvent, arguments: argparse.Namespace) -> None:

@@ -75,10 +75,10 @@ def _identities(path: str) -> Iterator[tuple[int, int]]:
 
 def _has_open(folder: Path, wanted: set[tuple[int, int]]) -> bool:
     # A process may end, or close a file, between any two looks.
-    with suppress(OSError):
-        for entry in os.scandir(folder / "fd"):
+    with suppress(OSError), os.scandir(folder / "fd") as descriptors:
+        for descriptor in descriptors:
             with suppress(OSError):
-                status = entry.stat()
+                status = descriptor.stat()
                 if (status.st_dev, status.st_ino) in wanted:
                     return True
     return False

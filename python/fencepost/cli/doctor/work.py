@@ -38,7 +38,7 @@ def _stuck(engine: Engine) -> Iterator[Finding]:
                 code,
                 "error",
                 f"{what} are claimed without a token or an end of the lease: {', '.join(stuck)}",
-                "nobody can ever take them: park or requeue them, or correct them with the sqlite3 tool",
+                "nobody can ever take them: park or requeue them, or correct the rows by hand",
                 {what: stuck},
             )
 

@@ -7,13 +7,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
 from ...clock import system_clock
 from ...store import Store
 from ..arguments import UsageError, on_store
 from ..exits import OK
+from ..interrupts import interruptible
 from ..stores import reading
 from .readings import Reading, Readings
 
@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show readings until q, or one."""
+    """Show readings until q or Ctrl-C, or one."""
     if arguments.json:
         with reading(arguments) as store:
             print(_as_json(Readings(store).take(system_clock())))
@@ -56,9 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
         if not live:
             screen.print_once(readings.take(system_clock()))
             return OK
-        with keyboard.keys() as pressed_q, screen.shown() as show, suppress(KeyboardInterrupt):
+        with interruptible() as asked, keyboard.keys() as pressed_q, screen.shown() as show:
             for one in _until_q(store, readings, pressed_q):
                 show(one)
+                if asked.is_set():
+                    break
     return OK
 
 
