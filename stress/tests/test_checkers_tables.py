@@ -237,12 +237,13 @@ def late_takeover(*, somebody_asks: bool) -> Evidence:
     parked(evidence, ("a", "r0"))
     evidence.enqueue("a", "r1")
     evidence.now += LEASE
-    if somebody_asks:
-        evidence.claim("b", "r0")
-    evidence.now += BOUND_MS + 1
-    evidence.claim("b", "r0" if not somebody_asks else "r1")
-    if not somebody_asks:
-        evidence.claim("b", "r1")
+    token = evidence.claim("b", "r0")
+    for _ in range(BOUND_MS // 200 + 1):
+        evidence.now += 200
+        if somebody_asks:
+            evidence.end("b", "runs.park", "r0", token)
+            token = evidence.claim("b", "r0")
+    evidence.claim("b", "r1")
     return evidence
 
 

@@ -4,11 +4,11 @@
 - One that comes after it is wrong unless somebody was made to hold the lock meanwhile: a
   process that was stopped, or a fault that takes the lock.
 - So is any call that waits longer than the timeout without such a reason.
-- Starving is a process that gets less than a tenth of the mean rate. Jain's index of the
-  rates is reported: 1 when all get the same, 1/n when one gets everything.
+- Starving is a process that gets less than a twentieth of the mean rate. Jain's index of
+  the rates is reported: 1 when all get the same, 1/n when one gets everything.
 
-Rates count the calls that read the clock, so had the lock, before the healing; the time in
-which a process was stopped does not count.
+Rates count the calls that read the clock, so had the lock. Times in which a process was
+stopped, or a fault held the lock, count for nobody: who is stopped may hold the lock.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..operations import NEVER, Commit, Event, Op
 from .base import End, Finding, Ledger
 
 _SLACK = 0.9
-_STARVING = 0.1
+_STARVING = 0.05
 _LEAST_CALLS = 500
-_LEAST_NS = 1_000_000_000
+_LEAST_NS = 2_000_000_000
 
 
 @dataclass(slots=True)
@@ -97,13 +97,12 @@ class Patience:
 
     def _fairness(self, end: End) -> float:
         rates = {}
+        stalls = _joined([*((since, until) for _, since, until in end.pauses), *end.holds])
         for process, share in self._shares.items():
-            stopped = sum(
-                max(0, min(until, share.last) - max(since, share.first))
-                for name, since, until in end.pauses
-                if name == process
+            stalled = sum(
+                max(0, min(until, share.last) - max(since, share.first)) for since, until in stalls
             )
-            active = share.last - share.first - stopped
+            active = share.last - share.first - stalled
             if active >= _LEAST_NS:
                 rates[process] = share.calls * 1e9 / active
         if not rates:
@@ -135,3 +134,14 @@ def _held(op: Op, end: End) -> bool:
     return any(
         since < op.returned and until > op.invoked for since, until in [*stretches, *end.holds]
     )
+
+
+def _joined(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same times, each once."""
+    joined: list[tuple[int, int]] = []
+    for since, until in sorted(stretches):
+        if joined and since <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(until, joined[-1][1]))
+        else:
+            joined.append((since, until))
+    return joined
