@@ -20,7 +20,7 @@ class Workload(NamedTuple):
 
 _RUNS = {"enqueue": 24, "claim": 36, "stale run": 5, "repair": 3}
 _QUEUE = {"event": 18, "reconcile": 24, "stale key": 4}
-_EFFECTS = {"effect": 11, "request": 8}
+_EFFECTS = {"effect": 13, "request": 9}
 _RESOURCES = {"resource": 16, "look": 3}
 _FEED = {"record": 9, "consume": 12}
 _BATCH = {"batch of runs": 5, "batch of keys": 4}
