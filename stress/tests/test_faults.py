@@ -37,10 +37,8 @@ def test_all_faults_happen_and_break_nothing(
     engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    code = cli.main(
-        ["--engine", engine, "--faults", "all", "--seconds", "12", "--seed", "6", "--json"]
-        + ["--out", str(out)]
-    )
+    options = ["--engine", engine, "--faults", "all", "--seconds", "12", "--seed", "6"]
+    code = cli.main([*options, "--out", str(out), "--json"])
     (run,) = json.loads(capsys.readouterr().out)["runs"]
     assert (code, run["reasons"]) == (0, [])
     done = run["faults"]

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import environment, history, plan as plans, timeline, witness
 from .checkers import CHECKERS
-from .checkers.base import NEVER_EXERCISED, Checker, End, Finding, batches
+from .checkers.base import NEVER_EXERCISED, Checker, End, Finding, Violation, batches
 from .history import Begin, Record, TornHistoryError
 from .operations import Event
 from .plan import Plan
@@ -127,7 +127,8 @@ def check(directory: Path) -> RunVerdict:
         problems.append(f"the evidence can't be read to its end: {error}")
     end = _end(plan, ending, database, problems, sometimes)
     properties = tuple(
-        property_of(_excused(plan, judge.finding(end)), judge.seconds) for judge in judges
+        property_of(_added(ending, _excused(plan, judge.finding(end))), judge.seconds)
+        for judge in judges
     )
     counts = sometimes.finish(plan.lease_ms)
     counts |= {f"fault: {kind}": number for kind, number in ending.faults.items()}
@@ -158,6 +159,16 @@ def _wanted(plan: Plan) -> set[str]:
         return {*COMMON, *WORKLOADS[plan.workload].properties}
     # Its workers need not do equal work, so nobody can say that one starves.
     return {*COMMON, *WORKLOADS["mixed"].properties} - {"L1"}
+
+
+def _added(ending: Ending, finding: Finding) -> Finding:
+    """The finding, with what was seen to go wrong beside the calls."""
+    for at_fault, message in ending.broken:
+        if at_fault == finding.id:
+            finding.verdict, finding.reason = "invalid", message
+            finding.violations.append(Violation(message))
+            finding.violation_count += 1
+    return finding
 
 
 def _excused(plan: Plan, finding: Finding) -> Finding:

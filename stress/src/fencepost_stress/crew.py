@@ -57,6 +57,7 @@ class Crew:
         self.clock_offset = clock_offset
         self.start = 0
         self.storm = False
+        self.small_disk = False
         self.intruders = Intruders(database, self._reading)
 
     def __enter__(self) -> Self:
@@ -92,6 +93,7 @@ class Crew:
             parent=os.getpid(),
             lifeline=self._reading,
             clock_offset=self.clock_offset,
+            small_disk=self.small_disk,
             waits_to_open=not self.start and self.storm,
         )
         command = [sys.executable, "-m", self._module]

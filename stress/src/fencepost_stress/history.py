@@ -134,13 +134,13 @@ def begin_of(path: Path) -> int:
     return _decode(path, line)[0].mono if line.endswith(b"\n") else 0
 
 
-def notes(path: Path, kind: str) -> Iterator[Note]:
-    """The notes of one kind in a file, without looking at the rest."""
+def notes(path: Path, *kinds: str) -> Iterator[Note]:
+    """The notes of some kinds in a file, without looking at the rest."""
     with path.open("rb") as file:
         for line in file:
             if line.startswith(b'["n"') and line.endswith(b"\n"):
                 for record in _decode(path, line):
-                    if isinstance(record, Note) and record.kind == kind:
+                    if isinstance(record, Note) and record.kind in kinds:
                         yield record
 
 

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
+from typing import Any
 
 import fencepost
 from fencepost.errors import ForkedStoreError
@@ -20,6 +21,7 @@ SUCCESSION_MS = 1500
 """A fork that fell due so long ago is left to the successor of a worker that was killed."""
 
 _CHILD_SECONDS = 5
+_MOST_PAGES = 1 << 30
 _REFUSED, _NOT_REFUSED = 0, 1
 
 
@@ -87,3 +89,37 @@ class Forks:
             self._store.close()
             return _REFUSED
         return _NOT_REFUSED
+
+
+class Pages:
+    """A limit on the database's size, where there is no small disk: the store is full at once.
+
+    It belongs to a connection, and only the Python engine's can be reached from here.
+    """
+
+    def __init__(self, faults: Sequence[Fault], slot: int, store: fencepost.Store) -> None:
+        due = [fault for fault in faults if fault.kind == "full" and fault.slot == slot]
+        self._due = due if store.engine_name == "python" else []
+        self._store = store
+        self._until = 0.0
+
+    def poll(self, elapsed_ms: float, writer: Writer) -> None:
+        if self._until and elapsed_ms >= self._until:
+            self.relent()
+        if self._due and self._due[0].at_ms <= elapsed_ms:
+            fault = self._due.pop(0)
+            self._until = elapsed_ms + fault.duration_ms
+            self._limit("(SELECT page_count FROM pragma_page_count)")
+            writer.note("full", pages=True)
+
+    def relent(self) -> None:
+        """There is room again."""
+        if self._until:
+            self._until = 0.0
+            self._limit(str(_MOST_PAGES))
+
+    def _limit(self, pages: str) -> None:
+        engine: Any = self._store._engine
+        connection = engine._engine._connection()
+        (count,) = connection.execute(f"SELECT {pages}").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {count}").fetchall()

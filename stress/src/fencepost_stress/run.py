@@ -45,6 +45,8 @@ class Ending(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
     impossible: tuple[str, ...] = ()
     """Faults that were asked for and can't be had here."""
+    broken: tuple[tuple[str, str], ...] = ()
+    """What was seen to go wrong beside the calls: the property that it breaks, and what it was."""
 
 
 class HarnessError(Exception):
@@ -65,7 +67,7 @@ def execute(plan: Plan, directory: Path, watch: Watcher) -> Ending:
         ending = _carry_out(plan, directory, database, disk, watch)
         if disk is not None:
             disk.save(database, directory)
-        elif "full" in plan.faults_asked:
+        elif "full" in plan.faults_asked and not ending.faults.get("full"):
             ending = msgspec.structs.replace(ending, impossible=("full",))
     (directory / "end.json").write_bytes(msgspec.json.encode(ending))
     return ending
@@ -81,6 +83,7 @@ def _carry_out(
     storm = "storm" in plan.faults_asked
     with Crew(directory, database, plan.engine, clock.shared_offset()) as crew:
         crew.storm = storm
+        crew.small_disk = disk is not None
         nemesis = Nemesis(plan, crew, board, nemesis_writer, disk)
         for slot in range(plan.processes):
             crew.hire(slot)
@@ -115,16 +118,17 @@ def _carry_out(
     nemesis_writer.close()
     if left_over:
         problems.append(f"{left_over} workers did not end within the healing time")
-    forks, broken = _forks(directory)
+    own, broken = _own_doings(directory)
     return Ending(
         healed=healed,
         heal_started=heal_started,
         duration_seconds=round(time.monotonic() - began, 3),
-        faults=dict(nemesis.done + forks),
+        faults=dict(nemesis.done + own),
         reached=board.total().reached,
         wal_peak_bytes=wal.peak,
         wal_samples=wal.samples,
-        problems=tuple(problems + broken),
+        problems=tuple(problems),
+        broken=tuple(broken),
     )
 
 
@@ -134,15 +138,20 @@ def _prepared(database: Path, storm: bool) -> None:
         witness.install(database)
 
 
-def _forks(directory: Path) -> tuple[Counter[str], list[str]]:
-    """How often workers forked with an open store, and which children were not refused."""
+def _own_doings(directory: Path) -> tuple[Counter[str], list[tuple[str, str]]]:
+    """The faults that the workers were themselves, and what went wrong with them."""
     done: Counter[str] = Counter()
     broken = []
     for path in sorted((directory / "history").glob("worker-*.jsonl")):
-        for note in history.notes(path, "fork"):
-            done["fork"] += 1
-            if not note.facts["refused"]:
-                broken.append(f"{path.stem}: a forked child could use the store, or did not end")
+        for note in history.notes(path, "fork", "full", "not opened"):
+            facts = note.facts
+            if note.kind == "not opened":
+                at_fault = "L1" if facts["code"] == "busy" else "I1"
+                broken.append((at_fault, f"{path.stem} could not open the store: {facts['said']}"))
+                continue
+            done[note.kind] += 1
+            if note.kind == "fork" and not facts["refused"]:
+                broken.append(("I1", f"{path.stem}: a forked child could use the store"))
     return done, broken
 
 

@@ -17,12 +17,13 @@ import msgspec
 
 import fencepost
 from fencepost.engine import probe
+from fencepost.errors import FencepostError
 
 from . import custom, plan as plans
 from .clock import Clock
 from .custom import Custom
 from .history import Writer
-from .injury import SUCCESSION_MS, Forks, Points, end_on_request
+from .injury import SUCCESSION_MS, Forks, Pages, Points, end_on_request
 from .lifeline import die_with_parent
 from .live import Cell
 from .scenario import Scenario
@@ -31,6 +32,8 @@ from .sut import open_store
 
 EXIT_HEALED = 0
 EXIT_NOT_HEALED = 3
+_NO_ROOM = frozenset({"full", "io"})
+_ROOM_SECONDS = 0.05
 STANDING_BY = b"standing by\n"
 READY = b"ready\n"
 
@@ -47,6 +50,7 @@ class Orders(msgspec.Struct, frozen=True):
     parent: int
     lifeline: int
     clock_offset: int
+    small_disk: bool = False
     waits_to_open: bool = False
 
 
@@ -66,14 +70,7 @@ def run(orders: Orders) -> int:
     if orders.waits_to_open:
         _say(STANDING_BY)
         sys.stdin.readline()
-    with open_store(
-        orders.engine,
-        Path(orders.database),
-        clock,
-        synchronous=plan.synchronous,
-        busy_timeout_ms=plan.busy_timeout_ms,
-        reached=cell.reach,
-    ) as store:
+    with _open(orders, plan, clock, cell, writer) as store:
         session.store = store
         writer.note("opened", engine=store.engine_name)
         _say(READY)
@@ -83,6 +80,7 @@ def run(orders: Orders) -> int:
             clock.go_wrong(path.error_ms, start)
         forks = Forks(plan.faults, orders.slot, store)
         forks.skip(_since(start) - SUCCESSION_MS)
+        pages = Pages([] if orders.small_disk else plan.faults, orders.slot, store)
         place = {"slot": orders.slot, "incarnation": orders.incarnation}
         scenario: Scenario | Custom
         if code is not None:
@@ -94,10 +92,33 @@ def run(orders: Orders) -> int:
             scenario.step()
             scenario.think()
             forks.poll(_since(start), writer)
+            pages.poll(_since(start), writer)
+        pages.relent()
         writer.note("healing")
         healed = scenario.drain(load_end + plan.heal_limit_ms * 1_000_000)
         writer.note("healed" if healed else "gave up")
     return EXIT_HEALED if healed else EXIT_NOT_HEALED
+
+
+def _open(
+    orders: Orders, plan: plans.Plan, clock: Clock, cell: Cell, writer: Writer
+) -> fencepost.Store:
+    """The store, as soon as there is room to open it in."""
+    while True:
+        try:
+            return open_store(
+                orders.engine,
+                Path(orders.database),
+                clock,
+                synchronous=plan.synchronous,
+                busy_timeout_ms=plan.busy_timeout_ms,
+                reached=cell.reach,
+            )
+        except FencepostError as error:
+            if not (orders.small_disk and error.code in _NO_ROOM):
+                writer.note("not opened", code=error.code, said=str(error))
+                raise
+        time.sleep(_ROOM_SECONDS)
 
 
 def _say(word: bytes) -> None:
