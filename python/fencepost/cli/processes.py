@@ -110,7 +110,7 @@ def _locks(index: str) -> dict[int, list[str]]:
     held: dict[int, list[str]] = {}
     try:
         status = os.stat(index)
-        listed = (_PROC / "locks").read_text("ascii", "replace")
+        listed = (_PROC / "locks").read_text("utf-8", "replace")
     except OSError:
         return held
     place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"

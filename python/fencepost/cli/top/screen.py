@@ -67,7 +67,7 @@ def _workers(one: Reading) -> RenderableType:
     for worker in one.workers[:7]:
         table.add_row(
             Text(safe(or_dash(worker.runner_id)), overflow="ellipsis", no_wrap=True),
-            Text(f"{worker.runs} runs"),
+            Text(f"{worker.runs} run{'s' * (worker.runs != 1)}"),
             _left(worker.first_left_ms),
         )
     return Panel(table, title=f"workers ({len(one.workers)})", height=9)
