@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 
-from .identity import Identity, Namer
+from .identity import Identity
+from .naming import Namer
 from .rows import Change
 
 LOOKAHEAD = 200_000
