@@ -16,6 +16,8 @@ const SHORT_CALL: Duration = Duration::from_micros(120);
 const SHORT_TURN_CALLS: u32 = 150;
 const IDLE: Duration = Duration::from_millis(50);
 const FIRST_TICK: Duration = Duration::from_millis(1);
+const FIRST_TICK_MOST: Duration = Duration::from_millis(10);
+const FIRST_TICK_GROWS: u32 = 20;
 const OTHER_TICK: Duration = Duration::from_millis(50);
 
 /// One connection's place among the writers of one file.
@@ -90,18 +92,25 @@ impl Turns {
         deadline: Instant,
     ) -> Result<bool> {
         let place = Place::take(&self.folder);
+        let mut since = None;
         while !try_lock()? {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let now = Instant::now();
+            if now >= deadline {
                 return Ok(false);
             }
-            let tick = if place.is_first(&names(&self.folder)) {
-                FIRST_TICK
-            } else {
-                OTHER_TICK
-            };
-            place.sleep(tick.min(left));
+            if since.is_none() && place.is_first(&names(&self.folder)) {
+                since = Some(now);
+            }
+            let tick = since.map_or(OTHER_TICK, |since| first_tick(now - since));
+            place.sleep(tick.min(deadline - now));
         }
         Ok(true)
     }
+}
+
+/// How soon the first of the line looks again; who waits for long need not look so often.
+///
+/// A holder that takes part wakes it anyway.
+fn first_tick(waited: Duration) -> Duration {
+    (waited / FIRST_TICK_GROWS).clamp(FIRST_TICK, FIRST_TICK_MOST)
 }

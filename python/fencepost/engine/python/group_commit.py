@@ -19,8 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import refusal, sqlite_failure
-from .checkpoints import Checkpoints
 from ..probe import Probe
+from .checkpoints import Checkpoints
 from .session import Session, code_of, is_busy
 from .turns import Turns
 

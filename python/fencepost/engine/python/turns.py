@@ -26,6 +26,8 @@ SHORT_CALL_SECONDS = 0.00012
 SHORT_TURN_CALLS = 150
 IDLE_SECONDS = 0.05
 FIRST_TICK_SECONDS = 0.001
+FIRST_TICK_MOST_SECONDS = 0.01
+FIRST_TICK_GROWS = 20
 OTHER_TICK_SECONDS = 0.05
 
 
@@ -61,14 +63,17 @@ class Turns:
 
     def _wait(self, try_lock: Callable[[], bool], deadline: float) -> bool:
         place = Place(self._folder)
+        since = None
         try:
             while not try_lock():
-                left = deadline - time.monotonic()
-                if left <= 0:
+                now = time.monotonic()
+                if now >= deadline:
                     return False
                 waiting = names(self._folder)
                 first = not waiting or waiting[0] >= place.name
-                place.sleep(min(FIRST_TICK_SECONDS if first else OTHER_TICK_SECONDS, left))
+                since = now if first and since is None else since
+                tick = OTHER_TICK_SECONDS if since is None else _first_tick(now - since)
+                place.sleep(min(tick, deadline - now))
         finally:
             place.leave()
             # The next in the line learns that it is the first now.
@@ -80,3 +85,11 @@ class Turns:
         for name in waiting:
             if wake(self._folder, name):
                 return
+
+
+def _first_tick(waited: float) -> float:
+    """How soon the first of the line looks again; who waits for long need not look so often.
+
+    A holder that takes part wakes it anyway.
+    """
+    return min(max(FIRST_TICK_SECONDS, waited / FIRST_TICK_GROWS), FIRST_TICK_MOST_SECONDS)
