@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ def start() -> Iterator[Callable[..., Child]]:
     """Starts children; those that still run at the end of the test are killed."""
     children: list[Child] = []
 
-    def start_child(**options: object) -> Child:
+    def start_child(**options: Any) -> Child:
         children.append(Child(**options))
         return children[-1]
 

@@ -198,6 +198,17 @@ def test_who_has_it_open(cli: Cli, start: Callable[..., Child], engine: str, fil
     assert child.finish() == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux's /proc")
+def test_both_engines_at_work(
+    cli: Cli, start: Callable[..., Child], both_engines: tuple[str, ...], filled: str
+) -> None:
+    children = [start().open(Path(filled), name) for name in both_engines]
+    done = cli("doctor", filled, "--json")
+    assert (done.code, codes(done)) == (0, set())
+    assert findings(done)["both_engines"]["details"] == {"engines": sorted(both_engines)}
+    assert [child.finish() for child in children] == [0, 0]
+
+
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux's /proc")
 def test_who_keeps_the_log(cli: Cli, start: Callable[..., Child], filled: str) -> None:
     reader, writer = start(), start()
