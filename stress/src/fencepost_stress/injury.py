@@ -15,6 +15,7 @@ from fencepost.errors import ForkedStoreError
 from .faults import POINTS, Fault
 from .history import Writer
 from .live import Cell
+from .session import BETWEEN
 
 EXIT_ON_REQUEST = 4
 SUCCESSION_MS = 1500
@@ -26,26 +27,32 @@ _REFUSED, _NOT_REFUSED = 0, 1
 
 
 class Points:
-    """The named points: where one is armed, the process ends there by SIGKILL."""
+    """The named points, and the end on request.
+
+    Where a point is armed, the process ends there by SIGKILL. SIGTERM is an exception
+    wherever the process is, so that the store gets closed; where an exception has no way
+    out (a callback of the native engine), the next call makes up for it.
+    """
 
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
+        self._asked = False
+        signal.signal(signal.SIGTERM, self._end)
 
     def __call__(self, point: str) -> None:
+        if point == BETWEEN:
+            if self._asked:
+                sys.exit(EXIT_ON_REQUEST)
+            return
         armed = self._cell.armed
         if armed and POINTS[armed - 1] == point:
             os.kill(os.getpid(), signal.SIGKILL)
 
-
-def end_on_request() -> None:
-    """From now on SIGTERM is an exception wherever the process is: files get closed."""
-
-    def end(_number: int, _frame: FrameType | None) -> None:
+    def _end(self, _number: int, _frame: FrameType | None) -> None:
         # Once: a second one must not interrupt the closing.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._asked = True
         sys.exit(EXIT_ON_REQUEST)
-
-    signal.signal(signal.SIGTERM, end)
 
 
 class Forks:

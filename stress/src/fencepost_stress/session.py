@@ -12,7 +12,9 @@ from fencepost.errors import FencepostError
 from .history import Clock, Fail, Info, Invoke, Ok, Writer
 from .live import CALLING, IDLE, INSIDE, Cell
 
-INDEFINITE = frozenset({"io", "full", "corrupt", "corrupt_row", "internal"})
+BETWEEN = "between"
+
+INDEFINITE = frozenset({"io", "corrupt", "corrupt_row", "internal"})
 """Codes after which nobody can say whether the call took effect."""
 
 
@@ -28,7 +30,7 @@ class Session:
     """Makes calls on a store, each with a record before and after."""
 
     def __init__(self, writer: Writer, cell: Cell, at: Callable[[str], None] | None = None) -> None:
-        """`at` is told when a claim is in the history, by the name `claimed`."""
+        """`at` is told before each call, and when a claim is in the history (`claimed`)."""
         self._writer = writer
         self._cell = cell
         self._at = at
@@ -49,6 +51,8 @@ class Session:
         """Call `facet.method`, named as `name` says, and record it."""
         facet, method = name.split(".")
         function = getattr(getattr(self.store, facet), method)
+        if self._at is not None:
+            self._at(BETWEEN)
         self._n += 1
         shown = {key: _plain(value) for key, value in args.items()}
         self._writer.write(Invoke(time.monotonic_ns(), self._n, name, shown))

@@ -23,7 +23,7 @@ from . import custom, plan as plans
 from .clock import Clock
 from .custom import Custom
 from .history import Writer
-from .injury import SUCCESSION_MS, Forks, Pages, Points, end_on_request
+from .injury import SUCCESSION_MS, Forks, Pages, Points
 from .lifeline import die_with_parent
 from .live import Cell
 from .scenario import Scenario
@@ -133,7 +133,6 @@ def _since(start: int) -> float:
 def main() -> int:
     orders = msgspec.json.decode(sys.argv[1], type=Orders)
     die_with_parent(orders.lifeline, orders.parent)
-    end_on_request()
     # The harness says it once, with the versions that every history names.
     warnings.simplefilter("ignore", fencepost.SQLiteVersionWarning)
     return run(orders)

@@ -13,7 +13,7 @@ from ..rows import Change, RunRow
 from .base import End, Finding, Ledger
 
 REFUSAL = "continuation_exists"
-_NO_ANSWER = frozenset({"busy"})
+_NO_ANSWER = frozenset({"busy", "full"})
 
 
 class Continuation:

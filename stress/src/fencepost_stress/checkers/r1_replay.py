@@ -16,7 +16,7 @@ from ..operations import Commit, Event, Op
 from ..rows import Change
 from .base import End, Finding, Ledger
 
-_UNANSWERED = frozenset({"busy"})
+_UNANSWERED = frozenset({"busy", "full"})
 
 
 class Replay:
