@@ -229,8 +229,8 @@ def parse_json(text: str) -> Any:
     Integers beyond 2**53-1 become floats. Raises ValueError for what is no JSON, and for
     text nested too deep to read.
     """
-    parse_int = _number_from_digits if _LONG_DIGITS.search(text) else None
-    read = partial(json.loads, text, parse_constant=_no_constant, parse_int=parse_int)
+    decoder = _WITH_LONG_NUMBERS if _LONG_DIGITS.search(text) else _PLAIN
+    read = partial(decoder.decode, text)
     try:
         return read()
     except RecursionError:
@@ -254,3 +254,7 @@ def _number_from_digits(digits: str) -> int | float:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+_PLAIN = json.JSONDecoder(parse_constant=_no_constant)
+_WITH_LONG_NUMBERS = json.JSONDecoder(parse_constant=_no_constant, parse_int=_number_from_digits)

@@ -29,6 +29,9 @@ def folder(path: str, purpose: str) -> str:
 
 def names(folder: str) -> list[str]:
     """Who waits in a folder, in the order of their arrival."""
+    # Most often there is none: to ask that first is much cheaper than an exception.
+    if not os.access(folder, os.F_OK):
+        return []
     try:
         return sorted(os.listdir(folder))
     except OSError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from urllib.parse import quote
@@ -31,6 +32,9 @@ class Backup(Connection):
         def step(_: int, remaining: int, total: int) -> None:
             if progress is not None:
                 progress(remaining, total)
+            # sqlite3's own `sleep` is for a source that is locked.
+            if remaining:
+                time.sleep(pause_ms / 1000)
 
         try:
             with (
@@ -40,7 +44,7 @@ class Backup(Connection):
                 # Held open, or a commit of another process would start the copy anew.
                 source.execute(statement("connection.read_snapshot"))
                 source.execute(statement("layout.schema_id")).fetchall()
-                source.backup(copy, pages=pages, progress=step, sleep=pause_ms / 1000)
+                source.backup(copy, pages=pages, progress=step)
         except sqlite3.Error as error:
             raise sqlite_failure(code_of(error), self._path, str(error)) from error
 
