@@ -193,14 +193,15 @@ def stress(
         )
 
     def make_mutant(engine: str, number: int) -> Plan:
+        mutant = MUTANTS[engine.removeprefix(MUTANT)]
         return make_plan(
             seed=seed + number,
             engine=engine,
             processes=processes or PROFILES[profiles.MUTANTS].processes,
             seconds=seconds if mutants and seconds else PROFILES[profiles.MUTANTS].seconds,
-            faults=MUTANTS[engine.removeprefix(MUTANT)].faults if faults is None else faults,
+            faults=mutant.faults if faults is None else faults,
             profile=profile,
-            workload=workload,
+            workload=mutant.workload if workload == "mixed" else workload,
             synchronous=synchronous,
         )
 

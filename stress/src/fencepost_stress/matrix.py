@@ -22,6 +22,7 @@ from .verdict import RunVerdict
 SCHEMA = "fencepost-stress/mutants/1"
 ROUNDS = 5
 PATIENCE_MS = 1500
+HEALING_MS = 6000
 """Broken stores strand work; nobody needs to wait for it as long as in a real run."""
 
 Fate: TypeAlias = Literal["killed", "survived", "not reached"]
@@ -65,7 +66,8 @@ def try_mutant(name: str, make: Callable[[str, int], Plan], directory: Path, wat
         before = row.calls
         place = directory / f"round-{number + 1}"
         plan = make(f"{MUTANT}{name}", number)
-        ending = execute(msgspec.structs.replace(plan, heal_patience_ms=PATIENCE_MS), place, watch)
+        hasty = {"heal_patience_ms": PATIENCE_MS, "heal_limit_ms": HEALING_MS}
+        ending = execute(msgspec.structs.replace(plan, **hasty), place, watch)
         verdict = check(place)
         killed_by = tuple(one.id for one in verdict.properties if one.verdict == "invalid")
         if any(one.required and not one.count for one in verdict.sometimes):

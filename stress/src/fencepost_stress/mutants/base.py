@@ -26,6 +26,7 @@ class Mutant(PythonEngine):
         bug: the bug that it stands for.
         killers: the properties of which at least one must object.
         faults: those without which the bug does not show.
+        workload: the one that comes to the bug soonest.
         watcher: told each time that the broken line is reached.
     """
 
@@ -33,6 +34,7 @@ class Mutant(PythonEngine):
     bug: ClassVar[str]
     killers: ClassVar[tuple[str, ...]]
     faults: ClassVar[tuple[FaultKind, ...]] = ()
+    workload: ClassVar[str] = "mixed"
     watcher: ClassVar[Callable[[], None] | None] = None
 
     @classmethod

@@ -110,6 +110,7 @@ class ReclaimKeepsToken(Mutant):
     name = "reclaim-keeps-token"
     bug = "taking an expired claim over leaves the old token, so its old holder goes on as well"
     killers = ("D1", "R1")
+    workload = "runs"
 
     @writes
     def claim_runs(
@@ -160,6 +161,7 @@ class ResumeByRunner(Mutant):
     name = "restart-inherits-claim"
     bug = "a worker is given what is claimed under its runner id, though only a token is ownership"
     killers = ("F1",)
+    workload = "runs"
     faults = ("kill",)
 
     _inherited = ""

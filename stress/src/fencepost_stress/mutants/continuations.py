@@ -73,6 +73,7 @@ class SlotStaysTaken(Mutant):
     name = "deleted-keeps-slot"
     bug = "a cache of the parents with a continuation outlives the continuation's deletion"
     killers = ("C1", "C2")
+    workload = "runs"
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]

@@ -37,6 +37,7 @@ class EffectReservedTwice(Mutant):
     name = "effect-check-then-insert"
     bug = "the effect is looked for before the transaction that inserts it: two are told to act"
     killers = ("E1",)
+    workload = "effects"
 
     def reserve_effect(
         self,
@@ -85,6 +86,7 @@ class FinalStateOverwritten(Mutant):
     name = "effect-final-overwritten"
     bug = "a slower writer overwrites the final state of an effect"
     killers = ("E1",)
+    workload = "effects"
 
     def _row(self, name: str, params: Mapping[str, Value]) -> Row | None:
         row = super()._row(name, params)
@@ -98,6 +100,7 @@ class WatermarkMovesBack(Mutant):
     name = "watermark-moves-back"
     bug = "the watermark is set to what the consumer says, also when it has been further"
     killers = ("W1",)
+    workload = "feed"
 
     @writes
     def set_watermark(self, session_id: str, seq: int, now: int | None) -> None:
@@ -110,6 +113,7 @@ class FeedWithGaps(Mutant):
     name = "feed-with-gaps"
     bug = "an event's number is taken before its transaction: a consumer passes what comes late"
     killers = ("W1",)
+    workload = "feed"
 
     def record_run_event(
         self,

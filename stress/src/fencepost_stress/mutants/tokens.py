@@ -51,6 +51,7 @@ class CompleteByRunner(Mutant):
     name = "complete-by-runner"
     bug = "the completion asks for the runner's id, not the token: an old claim of the same runner"
     killers = ("F2",)
+    workload = "runs"
     _runner = ""
 
     def enqueue_runs(self, runs: Sequence[NewRun], now: int | None) -> list[Row | Exception]:
@@ -119,6 +120,7 @@ class RenewRevives(Mutant):
     name = "renew-revives-parked"
     bug = "the renewal takes a parked run for one that lost its lease, and claims it again"
     killers = ("F2",)
+    workload = "runs"
 
     @writes
     def renew_runs(

@@ -102,6 +102,7 @@ class BusyAsEmpty(Mutant):
     name = "busy-as-empty"
     bug = "a busy database is reported as nothing to claim"
     killers = ("R1", "S1")
+    workload = "runs"
     faults = ("hog",)
 
     def claim_runs(

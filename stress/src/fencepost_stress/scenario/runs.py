@@ -98,6 +98,9 @@ class Runs:
             self._lost.append(held)
         elif fate < 0.3:
             self._with(held, "runs.park")
+            if actor.chance(0.2):
+                # A heartbeat that was on its way.
+                self._renew(held)
         elif fate < 0.34:
             self._with(held, "runs.delete")
         else:
@@ -175,6 +178,9 @@ class Runs:
         held = self.insert(actor.unique("continuation"), parent)
         if held is not None and actor.chance(0.5):
             self._with(held, "runs.delete")
+            if actor.chance(0.4):
+                # The slot is free for whoever comes, the one who freed it too.
+                self.insert(actor.unique("continuation"), parent)
         elif held is not None:
             self._work(held)
         elif actor.chance(0.6):
