@@ -114,7 +114,7 @@ def _check_columns(engine: Engine, path: str, tables: list[str]) -> None:
     for table, column, kind, not_null, place in engine.read("layout.columns", {}):
         found.setdefault(table, {})[column] = (kind, bool(not_null), place)
     for table in tables:
-        differences = _differences(expected_columns()[table], found.get(table))
+        differences = column_differences(expected_columns()[table], found.get(table))
         if differences:
             raise UnsupportedSchemaError(
                 f"{path}: the table {table} has another layout: {'; '.join(differences)}; "
@@ -123,9 +123,10 @@ def _check_columns(engine: Engine, path: str, tables: list[str]) -> None:
             )
 
 
-def _differences(
+def column_differences(
     expected: dict[str, tuple[str, bool, int]], found: dict[str, tuple[str, bool, int]] | None
 ) -> list[str]:
+    """What is different in a table's columns, in words; `found` is None for no such table."""
     if found is None:
         return ["it is missing"]
     differences = [f"the column {name} is missing" for name in expected if name not in found]

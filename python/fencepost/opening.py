@@ -74,7 +74,7 @@ def open(
             )
     this = guards.register(full_path, chosen, guard)
     try:
-        connection = _connect(chosen, full_path, read_only, synchronous, timeout, clock)
+        connection = connect(chosen, full_path, read_only, synchronous, timeout, clock)
         try:
             layout.prepare(connection, full_path, read_only=read_only)
         except BaseException:
@@ -145,7 +145,7 @@ def _create_folders(folder: str) -> None:
             continue
 
 
-def _connect(
+def connect(
     name: str,
     path: str,
     read_only: bool,
@@ -153,6 +153,10 @@ def _connect(
     busy_timeout_ms: int,
     clock: Callable[[], int] | None,
 ) -> Engine:
+    """The engine `name` on a file that is there and registered with the guard.
+
+    Takes what `open` has checked; does not look at the file's layout.
+    """
     options: dict[str, Any] = {
         "read_only": read_only,
         "synchronous": synchronous,

@@ -13,7 +13,7 @@ from ...engine.info import engine_info
 from ...engine.protocol import Engine
 from ...engine.select import choose
 from ...errors import CorruptStoreError, FencepostError, StoreBusyError
-from ...opening import _connect
+from ...opening import connect
 from ..arguments import command, engine_option
 from ..exits import FAILED, OK
 from ..output import as_json, colored, safe
@@ -84,7 +84,7 @@ def _with_engine(path: str, engine: str | None, quick: bool) -> Iterator[Finding
         )
     this = guard.register(path, name, None)
     try:
-        opened = _connect(name, path, True, "full", _BUSY_MS, None)
+        opened = connect(name, path, True, "full", _BUSY_MS, None)
     except FencepostError as error:
         guard.release(this, None)
         yield _failed(error)

@@ -96,7 +96,7 @@ def _differences(engine: Engine) -> tuple[list[str], bool]:
         found.setdefault(table, {})[column] = (kind, bool(not_null), place)
     differences, newer = [], False
     for table, columns in layout.expected_columns().items():
-        for difference in layout._differences(columns, found.get(table)):
+        for difference in layout.column_differences(columns, found.get(table)):
             differences.append(f"{table}: {difference}")
         newer = newer or bool(set(found.get(table, {})) - set(columns))
     return differences, newer
