@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fencepost_stress import timeline
+from fencepost_stress.checkers import CHECKERS
 from fencepost_stress.checkers.base import Checker, End, Finding
 from fencepost_stress.history import Clock, Fail, Info, Invoke, Ok, Record
 from fencepost_stress.model.runs import record
@@ -342,3 +343,9 @@ def drained() -> Evidence:
     evidence.settle("b", last)
     evidence.claim_no_key("a")
     return evidence
+
+
+def objecting(evidence: Evidence) -> set[str]:
+    """The properties that the evidence breaks."""
+    findings = [evidence.judge(make) for make in CHECKERS]
+    return {finding.id for finding in findings if finding.verdict == "invalid"}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from evidence import LEASE, Evidence
+from evidence import LEASE, Evidence, objecting
 from tables import Tables
 
-from fencepost_stress.checkers import CHECKERS
 from fencepost_stress.checkers.a1_refused import Refused
 from fencepost_stress.checkers.c2_freed import Freed
 from fencepost_stress.checkers.e1_once import Once
@@ -14,12 +13,6 @@ from fencepost_stress.checkers.l1_patience import Patience
 from fencepost_stress.checkers.o1_order import Order
 from fencepost_stress.checkers.s2_takeover import BOUND_MS, Takeover
 from fencepost_stress.checkers.w1_feed import Feed
-
-
-def objecting(evidence: Evidence) -> set[str]:
-    findings = [evidence.judge(make) for make in CHECKERS]
-    return {finding.id for finding in findings if finding.verdict == "invalid"}
-
 
 # E1
 
