@@ -86,11 +86,11 @@ def stats(engine: Engine, path: str, now: int) -> Stats:
         {"events": count, "first_seq": first, "last_seq": last},
         {row[0]: row[1] for row in engine.read("stats.watermarks", {})},
         os.path.getsize(path),
-        _size_or_none(f"{path}-wal"),
+        _size_or_zero(f"{path}-wal"),
     )
 
 
-def _size_or_none(path: str) -> int:
+def _size_or_zero(path: str) -> int:
     try:
         return os.path.getsize(path)
     except OSError:
