@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -137,3 +140,54 @@ def _growth_of(store: fencepost.Store, call: Callable[[], Any]) -> int:
     before = os.stat(f"{store.path}-wal").st_size
     call()
     return os.stat(f"{store.path}-wal").st_size - before
+
+
+def test_an_interrupt_before_the_rollback_leaves_no_transaction_open(
+    path: str, other_process: Callable[[str], str]
+) -> None:
+    def interrupt(frame: FrameType, _: str, __: object) -> None:
+        # Signal handlers run at the start of a function, too.
+        if frame.f_code.co_name == "_roll_back":
+            raise KeyboardInterrupt
+
+    with fencepost.open(path, engine="python", synchronous="off") as store:
+        before = sys.gettrace()
+        sys.settrace(interrupt)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                store.resources.request_deletion(controller="c", key="k")
+        finally:
+            sys.settrace(before)
+        assert other_process(path) == "written"
+
+
+def test_a_transaction_that_was_left_open_does_not_join_the_next(
+    path: str, other_process: Callable[[str], str]
+) -> None:
+    with fencepost.open(path, engine="python", synchronous="off") as store:
+        engine: Any = store._engine
+        for call in (
+            lambda: store.feed.watermark(session_id="s"),
+            lambda: store.feed.set_watermark(session_id="s", seq=1),
+        ):
+            engine._execute("connection.begin")
+            call()
+            assert other_process(path) == "written"
+
+
+@pytest.fixture
+def other_process() -> Callable[[str], str]:
+    """Writes to a file from another process."""
+    code = (
+        "import sys, fencepost\n"
+        "with fencepost.open(sys.argv[1], busy_timeout_ms=500) as store:\n"
+        "    store.feed.set_watermark(session_id='s', seq=1)\n"
+        "print('written')\n"
+    )
+
+    def write(path: str) -> str:
+        command = [sys.executable, "-W", "ignore", "-c", code, path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return (done.stdout + done.stderr).strip()
+
+    return write

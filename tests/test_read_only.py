@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -371,6 +373,52 @@ def test_corruption_is_not_mistaken_for_a_change(
         opening = outcome(partial(fencepost.open, path, engine=engine, read_only=True))
         said.append(without_ids(opening, path))
     assert [one["code"] for one in said] == ["corrupt", "corrupt"]
+
+
+def test_a_file_is_opened_as_resting_once_its_time_is_older_than_a_tick(
+    open_store: OpenStore, resting: str
+) -> None:
+    # Younger, and who writes within the tick would leave the same time and size.
+    os.utime(resting)
+    open_store(resting, read_only=True)
+    assert time.time_ns() - os.stat(resting).st_mtime_ns >= 20_000_000
+
+
+def test_a_reader_outlives_what_keeps_it_from_opening_the_file_again(
+    open_store: OpenStore, resting: str
+) -> None:
+    reader = open_store(resting, read_only=True)
+    with open_store(resting) as writer:
+        writer.feed.set_watermark(session_id="s", seq=2)
+    os.rename(resting, f"{resting}.away")
+    with refused("io"):
+        reader.feed.watermark(session_id="s")
+    os.rename(f"{resting}.away", resting)
+    assert reader.feed.watermark(session_id="s") == 2
+
+
+def test_a_store_that_is_closed_while_it_opens_the_file_again_stays_closed(
+    open_store: OpenStore, resting: str
+) -> None:
+    reader: Any = open_store(resting, read_only=True)
+    with open_store(resting) as writer:
+        writer.feed.set_watermark(session_id="s", seq=2)
+    connect, opening, closing = reader._engine._connect, threading.Event(), threading.Event()
+
+    def slowly(immutable: bool) -> Any:
+        opening.set()
+        closing.wait(0.1)
+        return connect(immutable)
+
+    reader._engine._connect = slowly
+    thread = threading.Thread(target=partial(outcome, partial(reader.runs.list)))
+    thread.start()
+    assert opening.wait(10)
+    reader.close()
+    closing.set()
+    thread.join()
+    with refused("closed"):
+        reader.runs.list()
 
 
 def damage(path: str) -> None:

@@ -40,18 +40,20 @@ def names(folder: str) -> list[str]:
 
 def wake(folder: str, name: str) -> bool:
     """Wake the one under this name; False where it is dead, or gone."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        sender.setblocking(False)
-        try:
-            with _Address(folder, name) as address:
-                sender.sendto(b"!", address)
-        except BlockingIOError:
-            return True
-        except ConnectionRefusedError:
-            _remove(folder, name)
-            return False
-        except OSError:
-            return False
+    try:
+        with (
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
+            _Address(folder, name) as address,
+        ):
+            sender.setblocking(False)
+            sender.sendto(b"!", address)
+    except BlockingIOError:
+        return True
+    except ConnectionRefusedError:
+        _remove(folder, name)
+        return False
+    except OSError:
+        return False
     return True
 
 
@@ -74,7 +76,10 @@ class Place:
         self._socket = self._bound()
 
     def _bound(self) -> socket.socket | None:
-        bound = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            bound = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        except OSError:
+            return None
         # Whoever leaves as the last removes the folder, perhaps between the two steps.
         for _ in range(10):
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
 import time
 from collections.abc import Callable
@@ -159,3 +160,21 @@ def test_a_wait_says_what_for(store: fencepost.Store) -> None:
     for wrong in ({}, {"runs": True, "timeout_ms": -1}, {"controllers": "abc"}, {"feed_after": -1}):
         with refused("invalid"):
             store.wait(**wrong)  # type: ignore[arg-type]
+
+
+def test_without_sockets_everybody_polls(
+    store: fencepost.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_socket(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    waiting = Waiting(store, runs=True)
+    monkeypatch.setattr("fencepost.rendezvous.socket.socket", no_socket)
+    run = {"workflow_name": "w", "workflow_source_ref": "/w", "runner_id": "r", "lease_ms": 60_000}
+    # What was committed must not look as if it had failed.
+    token = store.runs.enqueue(run_id="a", **run).claim_token
+    assert token is not None
+    assert not store.wait(runs=True, timeout_ms=30)
+    assert store.runs.park(run_id="a", claim_token=token)
+    assert store.wait(runs=True, timeout_ms=NEVER).runs
+    assert waiting.end().runs

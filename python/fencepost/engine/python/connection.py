@@ -128,6 +128,7 @@ class Connection(GroupCommit):
             # One frame, one try: a signal's exception finds no gap between the lock and it.
             try:
                 self._inside = True
+                self._end_left_open()
                 return self._patiently(work)
             except sqlite3.Error as error:
                 raise self._translated(error) from error
@@ -151,6 +152,11 @@ class Connection(GroupCommit):
                     try:
                         self._inside = True
                         self._work_off(job)
+                    except BaseException:
+                        # A signal's exception may have come before the rollback: else the
+                        # lock would be held until the next call.
+                        self._end_left_open()
+                        raise
                     finally:
                         self._inside = False
         except BaseException:

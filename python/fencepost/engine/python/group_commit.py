@@ -150,6 +150,7 @@ class GroupCommit(Session):
         return result, None
 
     def _begin(self) -> None:
+        self._end_left_open()
         if not self._turns.take(self._try_begin):
             busy = sqlite3.OperationalError("the lock was not to be had within the busy timeout")
             busy.sqlite_errorcode = _SQLITE_BUSY
@@ -183,6 +184,11 @@ class GroupCommit(Session):
                 self._execute("connection.rollback")
             except sqlite3.Error as failed:
                 error.add_note(f"the rollback failed too: {failed}")
+
+    def _end_left_open(self) -> None:
+        """Roll back what an interrupted rollback left open: it is part of no operation."""
+        if self._sqlite is not None and self._sqlite.in_transaction:
+            self._execute("connection.rollback")
 
     def _translated(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):
