@@ -52,6 +52,7 @@ class Result:
 
     @property
     def valid(self) -> bool:
+        """Whether every promise was kept, and the code objected to nothing."""
         return self.verdict.verdict == "valid" and not self.objections
 
     def explain(self) -> str:

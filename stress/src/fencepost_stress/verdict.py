@@ -20,6 +20,8 @@ EXIT_CODES: dict[Verdict, int] = {"valid": 0, "invalid": 1, "unknown": 2}
 
 
 class Property(msgspec.Struct, frozen=True):
+    """What was decided about one property; docs/verdict-json.md has the members."""
+
     id: str
     promise: str
     verdict: Verdict
@@ -32,6 +34,8 @@ class Property(msgspec.Struct, frozen=True):
 
 
 class Sometime(msgspec.Struct, frozen=True):
+    """Something that must happen now and then, and how often it did."""
+
     name: str
     count: int
     required: bool
@@ -127,8 +131,10 @@ def repeat_command(plan: Plan) -> str:
 
 
 def read(path: Path) -> Verdicts:
+    """What a `verdict.json` says. Raises OSError, and msgspec.MsgspecError for another file."""
     return msgspec.json.decode(path.read_bytes(), type=Verdicts)
 
 
 def to_json(value: Verdicts) -> bytes:
+    """The text of a `verdict.json`."""
     return msgspec.json.format(msgspec.json.encode(value, enc_hook=repr), indent=2) + b"\n"
