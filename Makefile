@@ -139,4 +139,4 @@ ci: ## Run everything that a change has to pass
 clean: ## Remove what was built, .venv too
 	rm -rf $(VENV) target build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f python/fencepost/_native*.so python/fencepost/_native*.pyd python/fencepost/_native*.dylib
-	find python stress tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find python stress tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
