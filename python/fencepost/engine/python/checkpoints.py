@@ -6,7 +6,8 @@ old end already: with two busy writers the log grows without bound though nobody
 So the automatic one is off, and whoever commits to a log that has grown long empties it,
 in its turn at the lock, when the others sleep.
 
-Mirrors `rust/fencepost-core/src/checkpoints.rs`.
+`rust/fencepost-core/src/checkpoints.rs` does it with what only C can ask SQLite for: it
+counts pages, and begins a log of ordinary length anew instead of cutting it.
 """
 
 from __future__ import annotations
