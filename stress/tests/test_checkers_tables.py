@@ -200,6 +200,19 @@ def test_l1_a_call_that_waits_for_longer_than_the_timeout() -> None:
     assert evidence.judge(Patience).verdict == "invalid"
 
 
+def test_l1_a_longer_wait_with_a_reason_hides_no_other() -> None:
+    evidence = Evidence()
+    for number, waited_ms in enumerate((20_000, 6000)):
+        token = f"a/{number}"
+        evidence.invoke("a", "runs.claim_next", runner_id="a", claim_token=token, lease_ms=LEASE)
+        evidence.pass_ms(waited_ms)
+        evidence.clock("a")
+        evidence.ok("a", None)
+    found = evidence.judge(Patience, holds=[(0, 10_000_000_000)])
+    assert (found.verdict, found.violation_count) == ("invalid", 1)
+    assert found.details["longest_ms"] >= 20_000
+
+
 @pytest.mark.parametrize("every, verdict", [(2, "valid"), (100, "invalid")])
 def test_l1_a_worker_that_starves(every: int, verdict: str) -> None:
     evidence = Evidence()

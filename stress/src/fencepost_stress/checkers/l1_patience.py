@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappush, heapreplace
 
 from ..operations import NEVER, Commit, Event, Op
 from .base import End, Finding, Ledger
 
 _SLACK = 0.9
+_KEPT = 1000
 _STARVING = 0.05
 _LEAST_CALLS = 500
 _LEAST_NS = 2_000_000_000
@@ -61,8 +63,12 @@ class Patience:
     def _waited(self, op: Op) -> None:
         wait = op.returned - op.invoked
         self._waits[wait.bit_length()] += 1
-        if not self._long or wait > self._long[-1][0]:
-            self._long.append((wait, len(self._long), op))
+        # Not the longest alone: that one may have its reason, and a shorter one none.
+        entry = (wait, self._ledger.exercised, op)
+        if len(self._long) < _KEPT:
+            heappush(self._long, entry)
+        elif wait > self._long[0][0]:
+            heapreplace(self._long, entry)
         share = self._shares.get(op.process)
         if share is None:
             share = self._shares[op.process] = _Share(op.invoked, op.invoked)
@@ -82,12 +88,12 @@ class Patience:
                     f"{end.busy_timeout_ms} ms and nobody was made to hold the lock",
                     [op],
                 )
-        for wait, _, op in self._long:
+        for wait, _, op in sorted(self._long, key=lambda entry: entry[1]):
             if wait > timeout and not _held(op, end):
                 self._ledger.violation(f"{op.name} waited for {wait / 1e6:.0f} ms", [op])
         jain = self._fairness(end)
         details = {f"p{share}_ms": self._percentile(share) for share in (50, 95, 99)}
-        longest = self._long[-1][0] / 1e6 if self._long else 0.0
+        longest = max(self._long)[0] / 1e6 if self._long else 0.0
         return self._ledger.finding(
             **details,
             longest_ms=round(longest, 1),
