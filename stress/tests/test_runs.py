@@ -113,7 +113,7 @@ def test_no_process_survives_the_harness(ending: signal.Signals, tmp_path: Path)
         "import sys; from fencepost_stress.cli import main; sys.exit(main())",
     ]
     harness = subprocess.Popen(
-        [*command, "--engine", "python", "--seconds", "60", "--out", str(out)],
+        [*command, "--engine=python", "--seconds=60", "--faults=none", "--out", str(out)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
