@@ -155,6 +155,9 @@ class GroupCommit(Session):
             busy = sqlite3.OperationalError("the lock was not to be had within the busy timeout")
             busy.sqlite_errorcode = _SQLITE_BUSY
             raise busy
+        # Into a file without a name every write would succeed, and nobody would see it.
+        if identity_of(self._path) != self._file:
+            raise refusal("file_gone", self._path)
         if self._probe is not None:
             self._probe("begun")
 
@@ -164,9 +167,6 @@ class GroupCommit(Session):
         self._execute("connection.commit")
         if self._probe is not None:
             self._probe("committed")
-        # Into a file without a name every write would succeed, and nobody would see it.
-        if identity_of(self._path) != self._file:
-            raise refusal("file_gone", self._path)
 
     def _try_begin(self) -> bool:
         try:
