@@ -375,6 +375,15 @@ def test_corruption_is_not_mistaken_for_a_change(
     assert [one["code"] for one in said] == ["corrupt", "corrupt"]
 
 
+@pytest.mark.parametrize("live", [False, True])
+def test_a_checkpoint_is_a_write(open_store: OpenStore, resting: str, live: bool) -> None:
+    if live:
+        enqueue(open_store(resting), "more")
+    reader = open_store(resting, read_only=True)
+    with refused("read_only"):
+        reader.checkpoint()
+
+
 def test_a_file_is_opened_as_resting_once_its_time_is_older_than_a_tick(
     open_store: OpenStore, resting: str
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Self
 from . import maintenance
 from .effects import Effects
 from .engine.protocol import Clock, Engine
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, refusal
 from .events import Events
 from .feed import Feed
 from .maintenance import Checkpoint, Pruned, Stats
@@ -194,7 +194,11 @@ class Store:
             mode: `"passive"` does what it can without waiting; `"full"`, `"restart"` and
                 `"truncate"` need that no one reads or writes meanwhile, and say where
                 they did not get through.
+
+        Raises ReadOnlyStoreError where the store was opened read-only.
         """
+        if self.read_only:
+            raise refusal("read_only", self.path)
         return maintenance.checkpoint(self._engine, mode)
 
     def __enter__(self) -> Self:

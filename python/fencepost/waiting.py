@@ -84,7 +84,9 @@ class Waiter:
         if descriptor >= 0:
             loop.add_reader(descriptor, woken.set)
         try:
-            while (seconds := self._pause()) is not None:
+            # A look waits its turn, and with it the loop would, while a thread has the lock
+            # or waits for it.
+            while (seconds := await asyncio.to_thread(self._pause)) is not None:
                 try:
                     await asyncio.wait_for(woken.wait(), seconds)
                 except TimeoutError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -142,6 +144,45 @@ def test_waiting_in_an_event_loop_lets_others_run(store: fencepost.Store, other:
 
     ready, ticks = asyncio.run(both())
     assert (ready.feed, ticks) == (True, 20)
+
+
+def test_the_loop_goes_on_while_a_thread_waits_for_the_lock(
+    store: fencepost.Store, path: Path
+) -> None:
+    # Of the interpreter's own SQLite, in another process: it holds the write lock.
+    code = (
+        "import sqlite3, sys\n"
+        "database = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "database.execute('BEGIN IMMEDIATE')\n"
+        "print('held', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        writer = threading.Thread(
+            target=store.feed.set_watermark, kwargs={"session_id": "s", "seq": 1}
+        )
+        writer.start()
+        time.sleep(0.1)
+
+        async def both() -> int:
+            waiter = asyncio.create_task(store.wait_async(runs=True, timeout_ms=10))
+            ticks = 0
+            while ticks < 20:
+                await asyncio.sleep(0.005)
+                ticks += 1
+            assert holder.stdin is not None
+            holder.stdin.close()
+            assert not await waiter
+            return ticks
+
+        began = time.monotonic()
+        assert asyncio.run(asyncio.wait_for(both(), NEVER)) == 20
+        writer.join()
+        assert time.monotonic() - began < 3, "the loop stood still for the busy timeout"
 
 
 def test_a_cancelled_wait_leaves_its_place(store: fencepost.Store, path: Path) -> None:
