@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,6 +148,12 @@ def test_a_backup_overwrites_nothing(store: fencepost.Store, tmp_path: Path) -> 
         "store.sqlite-wal",
         "there",
     ]
+
+
+@pytest.mark.parametrize("target", [5, b"copy", "", "a\0b", "\ud800"])
+def test_a_backup_needs_a_path(store: fencepost.Store, target: Any) -> None:
+    with refused("invalid"):
+        store.backup(target)
 
 
 def test_a_backup_that_fails_leaves_nothing(store: fencepost.Store, tmp_path: Path) -> None:

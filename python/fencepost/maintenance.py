@@ -11,7 +11,7 @@ from .clock import iso_from_ms, ms_from_time
 from .engine.protocol import Engine, Value
 from .errors import CorruptStoreError, InvalidArgumentError, StoreIOError
 from .records.base import Record
-from .validation import choice, integer
+from .validation import absolute_path, choice, integer
 
 CHECKPOINTS = ("passive", "full", "restart", "truncate")
 _PRUNED_AT_ONCE = 1_000
@@ -145,7 +145,7 @@ def backup(
     progress: Callable[[int, int], None] | None,
 ) -> None:
     """Copy the store into a new file; see `Store.backup`."""
-    target = os.path.abspath(os.fspath(path))
+    target = absolute_path(path)
     integer(pages, "pages", least=1, most=2**31 - 1)
     integer(pause_ms, "pause_ms", most=2**31 - 1)
     unfinished = f"{target}.unfinished"

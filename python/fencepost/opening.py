@@ -21,7 +21,7 @@ from .errors import (
 )
 from .shown import shown
 from .store import Store
-from .validation import choice, integer
+from .validation import absolute_path, choice, integer
 from .waiting import Ringing
 
 SYNCHRONOUS = ("full", "normal", "off")
@@ -57,7 +57,7 @@ def open(
     EngineUnavailableError, EngineConflictError and ForkedStoreError; the file is
     unchanged then.
     """
-    full_path = _absolute(path)
+    full_path = absolute_path(path)
     choice(synchronous, "synchronous", SYNCHRONOUS)
     timeout = integer(busy_timeout_ms, "busy_timeout_ms", most=2**31 - 1)
     if guard is not None:
@@ -92,23 +92,6 @@ def open(
         clock=system_clock if clock is None else _checked(clock),
         on_close=lambda: guards.release(this, guard),
     )
-
-
-def _absolute(path: str | os.PathLike[str]) -> str:
-    if not isinstance(path, (str, os.PathLike)):
-        raise InvalidArgumentError(f"path: expected a path, not {type(path).__name__}")
-    plain: Any = os.fspath(path)
-    if not isinstance(plain, str) or not plain or "\0" in plain or not _encodable(plain):
-        raise InvalidArgumentError(f"path: {shown(plain)} is no path of a file")
-    return os.path.abspath(plain)
-
-
-def _encodable(path: str) -> bool:
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _create_file(path: str) -> None:

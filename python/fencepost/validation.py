@@ -8,6 +8,7 @@ keys, bytes of canonical UTF-8 for JSON.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -181,3 +182,21 @@ def payload(value: object) -> str:
     if not isinstance(value, dict):
         raise _wrong_type(value, "payload", "a dict")
     return json_value(value, "payload", MAX_EVENT_BYTES)
+
+
+def absolute_path(path: str | os.PathLike[str]) -> str:
+    """The absolute path of a file."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidArgumentError(f"path: expected a path, not {type(path).__name__}")
+    plain: Any = os.fspath(path)
+    if not isinstance(plain, str) or not plain or "\0" in plain or not _encodable(plain):
+        raise InvalidArgumentError(f"path: {shown(plain)} is no path of a file")
+    return os.path.abspath(plain)
+
+
+def _encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
