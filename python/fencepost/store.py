@@ -48,8 +48,9 @@ class Store:
         self._engine = engine
         self._clock = clock
         self._on_close = on_close
-        # A store that is only forgotten must not keep its file from the other engine.
-        self._forgotten = weakref.finalize(self, _abandoned, path, os.getpid(), on_close)
+        # A store that is only forgotten must not keep its file from the other engine. It is
+        # the engine that has the file open, also for a facet or an iterator that is left.
+        self._forgotten = weakref.finalize(engine, _abandoned, path, os.getpid(), on_close)
         self._forgotten.atexit = False
         self.path = path
         self.engine_name = name

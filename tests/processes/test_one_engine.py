@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -167,9 +168,22 @@ def test_a_second_name_for_the_file_is_refused(path: Path, engine: str) -> None:
         assert store.feed.latest_seq() == 4
 
 
-def _forget(stores: list[fencepost.Store]) -> None:
+def _forget(stores: list[Any]) -> None:
     stores.clear()
     gc.collect()
+
+
+def test_what_is_left_of_a_forgotten_store_keeps_its_file(
+    path: Path, engine: str, other_engine: str
+) -> None:
+    facets = [fencepost.open(path, engine=engine).runs]
+    gc.collect()
+    with pytest.raises(EngineConflictError):
+        fencepost.open(path, engine=other_engine)
+    fencepost.open(path, engine=engine).close()
+    assert facets[0].list() == []
+    with pytest.warns(ResourceWarning, match="never closed"):
+        _forget(facets)
 
 
 def test_a_forgotten_store_frees_its_file(path: Path, engine: str, other_engine: str) -> None:
