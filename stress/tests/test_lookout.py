@@ -153,6 +153,19 @@ def test_half_a_record_waits_for_its_other_half(histories: Histories) -> None:
     assert lookout.look() == 1
 
 
+def test_a_lease_renewed_in_a_batch_goes_on(histories: Histories) -> None:
+    histories.claim("00", "a", 1)
+    histories.now += LEASE - 10
+    histories.begin("00", "runs.renew_many", claims=[["r", "a"], ["s", "b"]], lease_ms=LEASE)
+    histories.end("00", [True, False])
+    histories.now += LEASE - 10
+    histories.use("00", "verify", "a", result=True)
+    assert seen(histories) == 0
+    histories.now += LEASE
+    histories.use("00", "verify", "a", result=True)
+    assert seen(histories) == 1
+
+
 def test_a_correct_run_shows_none(saved_run: Path) -> None:
     lookout = Lookout(saved_run / "python" / "history")
     lookout.look()

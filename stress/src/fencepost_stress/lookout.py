@@ -126,6 +126,11 @@ class Lookout:
             for token in _tokens(call.args):
                 if token in self._held:
                     self._used(self._held[token], call, verb, now)
+        elif verb == "renew_many" and isinstance(ok.result, list):
+            for claim, renewed in zip(call.args["claims"], ok.result, strict=True):
+                for token in _tokens({"claims": [claim]}):
+                    if renewed is True and token in self._held:
+                        self._extended(self._held[token], call, now)
 
     def _claimed(self, claim: _Held) -> None:
         before = self._newest.get(claim.lane)
@@ -144,8 +149,11 @@ class Lookout:
         self.violations += verb in {"renew", "verify"} and now >= held.until
         self._uses.append((held, call.mono))
         if verb == "renew":
-            held.renewed = (held.until, call.mono)
-            held.until = now + int(call.args["lease_ms"])
+            self._extended(held, call, now)
+
+    def _extended(self, held: _Held, call: Invoke, now: int) -> None:
+        held.renewed = (held.until, call.mono)
+        held.until = now + int(call.args["lease_ms"])
 
 
 def _more(file: _File) -> Iterator[Record]:
