@@ -106,6 +106,17 @@ def test_a_limit_bounds_all_that_goes(store: fencepost.Store) -> None:
     assert (pruned.runs, pruned.events, pruned.run_events) == (4, 2, 0)
 
 
+def test_rows_of_a_clock_that_was_ahead_hold_nothing_up(
+    store: fencepost.Store, clock: SetClock
+) -> None:
+    clock.advance(1_000)
+    record(store, 3)
+    clock.advance(-1_000)
+    record(store, 2)
+    assert store.prune(events_before=at(1), limit=2).run_events == 2
+    assert [event.seq for event in store.feed.after(seq=0)] == [1, 2, 3]
+
+
 def test_pruning_says_what_is_missing(store: fencepost.Store) -> None:
     with unchanged(store), refused("invalid"):
         store.prune()

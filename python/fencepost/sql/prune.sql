@@ -16,18 +16,20 @@ WHERE rowid IN (
 );
 
 -- name: events
+-- Rows that a clock ahead of time has stamped are stepped over, wherever they stand.
 DELETE FROM events
 WHERE seq IN (
-  SELECT seq FROM (SELECT seq, recorded_at FROM events ORDER BY seq LIMIT :limit)
-  WHERE recorded_at < :before
+  SELECT seq FROM events WHERE recorded_at < :before ORDER BY seq LIMIT :limit
 );
 
 -- name: feed
 -- Never what a consumer's watermark has yet to pass, unless told.
 DELETE FROM run_events
 WHERE seq IN (
-  SELECT seq FROM (SELECT seq, recorded_at FROM run_events ORDER BY seq LIMIT :limit)
+  SELECT seq FROM run_events
   WHERE recorded_at < :before
     AND (:unread OR seq <= coalesce(
       (SELECT min(last_event_seq) FROM session_watermarks), 9223372036854775807))
+  ORDER BY seq
+  LIMIT :limit
 );
