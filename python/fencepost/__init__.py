@@ -10,6 +10,7 @@ from .canonical import canonical_json, fingerprint
 from .engine.info import EngineInfo, engine_info
 from .errors import FencepostError
 from .guard import GuardWarning
+from .maintenance import Checkpoint, Pruned, Stats
 from .opening import open
 from .pages import Page
 from .records import (
@@ -34,6 +35,7 @@ from .waiting import Ready
 
 __all__ = [
     "UNSET",
+    "Checkpoint",
     "Condition",
     "Effect",
     "EngineInfo",
@@ -41,6 +43,7 @@ __all__ = [
     "FencepostError",
     "GuardWarning",
     "Page",
+    "Pruned",
     "QueueClaim",
     "QueueItem",
     "Ready",
@@ -52,6 +55,7 @@ __all__ = [
     "Run",
     "RunEvent",
     "SQLiteVersionWarning",
+    "Stats",
     "Store",
     "WorkflowRunStatus",
     "__version__",
