@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .report import Result
+from .report import PICTURES, Result
 
 COLORS = {
     "native": "#1b6ca8",
@@ -40,19 +40,19 @@ def draw(results: Mapping[str, Result], folder: Path) -> None:
     matplotlib.use("Agg")
     pyplot = importlib.import_module("matplotlib.pyplot")
     folder.mkdir(parents=True, exist_ok=True)
-    drawings: Mapping[str, tuple[str, Callable[[Any, Result], Any]]] = {
-        "rows": ("scale", _rows),
-        "processes": ("contention", _processes),
-        "wakeup": ("wakeup", _wakeup),
-        "peers": ("peers", _peers),
+    drawings: Mapping[str, Callable[[Any, Result], Any]] = {
+        "scale": _rows,
+        "contention": _processes,
+        "wakeup": _wakeup,
+        "peers": _peers,
     }
-    for name, (scenario, drawing) in drawings.items():
+    for scenario, drawing in drawings.items():
         if scenario in results:
             with pyplot.rc_context(STYLE):
                 figure = drawing(pyplot, results[scenario])
                 for suffix in ("png", "svg"):
                     meta = {"Date": None} if suffix == "svg" else {}
-                    path = folder / f"{name}.{suffix}"
+                    path = folder / f"{PICTURES[scenario][0]}.{suffix}"
                     figure.savefig(path, dpi=150, metadata=meta)
                 pyplot.close(figure)
 

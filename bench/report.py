@@ -130,6 +130,15 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+PICTURES = {
+    "scale": ("rows", "claims a second against parked runs"),
+    "contention": ("processes", "throughput, fairness and longest wait against processes"),
+    "wakeup": ("wakeup", "wake-up latency"),
+    "peers": ("peers", "other queues"),
+}
+"""A scenario's plot, and what it shows."""
+
+
 def fill(document: Path, results: Mapping[str, Result]) -> None:
     """Replace what stands between the marks of each scenario in a document."""
     text = document.read_text("utf-8")
@@ -137,5 +146,12 @@ def fill(document: Path, results: Mapping[str, Result]) -> None:
         begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
         if begin in text and end in text:
             before, _, rest = text.partition(begin)
-            text = f"{before}{begin}\n{tables(found)}\n{end}{rest.partition(end)[2]}"
+            shown = f"{_picture(name, document.parent)}{tables(found)}"
+            text = f"{before}{begin}\n{shown}\n{end}{rest.partition(end)[2]}"
     document.write_text(text, "utf-8")
+
+
+def _picture(scenario: str, folder: Path) -> str:
+    plot, shows = PICTURES.get(scenario, ("", ""))
+    link = f"plots/{plot}.png"
+    return f"![{shows}]({link})\n\n" if plot and (folder / link).is_file() else ""
