@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -61,6 +62,23 @@ def test_release_parks_what_has_expired(cli: Cli, path: str) -> None:
 def test_only_claimed_runs(cli: Cli, filled: str, command: str, run_id: str) -> None:
     assert cli(command, run_id, "--yes").code == 1
     assert len(cli("feed", "--json").lines()) == 4
+
+
+@pytest.mark.parametrize(
+    "command, word",
+    [
+        (["park", "none", "--yes"], "declined"),
+        (["run", "none"], "declined"),
+        (["resource", "ctl", "none"], "declined"),
+        (["requeue", "ctl", "none", "--yes"], "declined"),
+        (["park", "r0"], "usage"),
+    ],
+    ids=str,
+)
+def test_what_is_not_done_is_json_too(cli: Cli, filled: str, command: list[str], word: str) -> None:
+    done = cli(*command, "--json")
+    assert (done.code, done.out) == (254 if word == "usage" else 1, "")
+    assert json.loads(done.err)["error"]["code"] == word
 
 
 @pytest.mark.parametrize("command", [["park", "r0"], ["requeue", "ctl", "a"]], ids=str)

@@ -29,7 +29,7 @@ from . import (
     top,
     upkeep,
 )
-from .arguments import Parser, UsageError
+from .arguments import Declined, Parser
 from .exits import BAD_USAGE, FAILED, INTERRUPTED, OK
 
 _COMMANDS = (
@@ -81,21 +81,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return OK
     except KeyboardInterrupt:
         return INTERRUPTED
-    except UsageError as error:
-        print(f"fencepost {parsed.command}: {error}", file=sys.stderr)
-        return BAD_USAGE
+    except Declined as declined:
+        _complain(parsed, f"fencepost {parsed.command}", str(declined), declined.word)
+        return declined.exit
     except FencepostError as error:
-        _complain(error, parsed)
+        _complain(parsed, "fencepost", str(error), error.code, error.retryable)
         return FAILED
     return code
 
 
-def _complain(error: FencepostError, parsed: argparse.Namespace) -> None:
+def _complain(
+    parsed: argparse.Namespace, who: str, message: str, code: str, retryable: bool = False
+) -> None:
     if getattr(parsed, "json", False):
-        said = {"code": error.code, "message": str(error), "retryable": error.retryable}
+        said = {"code": code, "message": message, "retryable": retryable}
         print(json.dumps({"error": said}), file=sys.stderr)
     else:
-        print(f"fencepost: {error}", file=sys.stderr)
+        print(f"{who}: {message}", file=sys.stderr)
 
 
 def _stress(arguments: Sequence[str]) -> int:

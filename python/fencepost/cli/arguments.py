@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..engine.select import CHOICES
-from .exits import BAD_USAGE, described
+from .exits import BAD_USAGE, FAILED, described
 
 Command = Callable[[argparse.Namespace], int]
 DEFAULT_LIMIT = 50
@@ -31,8 +31,18 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_USAGE, f"{self.prog}: {message}\n")
 
 
-class UsageError(Exception):
+class Declined(Exception):
+    """A command finds nothing to do what it was asked for with; nothing was changed."""
+
+    word = "declined"
+    exit = FAILED
+
+
+class UsageError(Declined):
     """A command can't be done as it was asked for."""
+
+    word = "usage"
+    exit = BAD_USAGE
 
 
 def command(

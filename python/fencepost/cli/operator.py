@@ -17,8 +17,8 @@ from ..clock import iso_from_ms, ms_from_time, system_clock
 from ..errors import InvalidArgumentError
 from ..records import QueueClaim, Run
 from ..store import Store
-from .arguments import UsageError, on_store
-from .exits import FAILED, OK
+from .arguments import Declined, UsageError, on_store
+from .exits import OK
 from .output import as_json, lease
 from .stores import writing
 
@@ -71,12 +71,11 @@ def _give_back(arguments: argparse.Namespace, *, also_live: bool) -> int:
     with writing(arguments) as store:
         run = store.runs.get(run_id=arguments.run_id)
         if run is None:
-            return _refused(arguments, f"no run {arguments.run_id!r}")
+            raise Declined(f"no run {arguments.run_id!r}")
         if run.status != "claimed" or run.claim_token is None:
-            return _refused(arguments, f"run {run.run_id!r} is {run.status}, not claimed")
+            raise Declined(f"run {run.run_id!r} is {run.status}, not claimed")
         if not also_live and _is_live(run):
-            return _refused(
-                arguments,
+            raise Declined(
                 f"run {run.run_id!r} is claimed by {run.runner_id!r}, "
                 f"{lease(run.claim_expires_at, system_clock())}; `park` takes a live run",
             )
@@ -86,7 +85,7 @@ def _give_back(arguments: argparse.Namespace, *, also_live: bool) -> int:
             f"{lease(run.claim_expires_at, system_clock())}?",
         )
         if not store.runs.park(run_id=run.run_id, claim_token=run.claim_token):
-            return _refused(arguments, f"run {run.run_id!r} changed hands meanwhile; look again")
+            raise Declined(f"run {run.run_id!r} changed hands meanwhile; look again")
         seq = _record_run(store, run, arguments)
     if arguments.json:
         as_json({"run_id": run.run_id, "status": "parked", "event_seq": seq})
@@ -124,7 +123,7 @@ def requeue(arguments: argparse.Namespace) -> int:
     at, where = iso_from_ms(due), {"controller": arguments.controller, "key": arguments.key}
     with writing(arguments) as store:
         if store.resources.get(**where) is None:
-            return _refused(arguments, f"no resource {arguments.controller}/{arguments.key}")
+            raise Declined(f"no resource {arguments.controller}/{arguments.key}")
         rows = store._engine.read("queue.claimed", where)
         claim = QueueClaim.from_row(rows[0]) if rows and rows[0][2] is not None else None
         name = f"{arguments.controller}/{arguments.key}"
@@ -135,7 +134,7 @@ def requeue(arguments: argparse.Namespace) -> int:
             left = lease(claim.expires_at, system_clock())
             _confirm(arguments, f"lift the claim of {name} ({left}) and make it due at {at}?")
             if not store.queue.requeue(claim=claim, available_at=at):
-                return _refused(arguments, f"{name} changed hands meanwhile; look again")
+                raise Declined(f"{name} changed hands meanwhile; look again")
         event = store.events.record(
             **where,
             type="operator.requeue",
@@ -172,8 +171,3 @@ def _confirm(arguments: argparse.Namespace, question: str) -> None:
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UsageError("not confirmed; nothing was done")
-
-
-def _refused(arguments: argparse.Namespace, why: str) -> int:
-    print(f"fencepost {arguments.command}: {why}", file=sys.stderr)
-    return FAILED

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Any
 
 from ..clock import system_clock
 from ..records import Resource
 from ..store import Store
-from .arguments import limit_option, on_store
-from .exits import FAILED, OK
+from .arguments import Declined, limit_option, on_store
+from .exits import OK
 from .output import Column, as_json, listing, or_dash, page_size, pairs, span
 from .stores import reading
 
@@ -62,11 +61,7 @@ def show_resource(arguments: argparse.Namespace) -> int:
     with reading(arguments) as store:
         resource = store.resources.get(controller=arguments.controller, key=arguments.key)
         if resource is None:
-            print(
-                f"fencepost resource: no resource {arguments.controller}/{arguments.key}",
-                file=sys.stderr,
-            )
-            return FAILED
+            raise Declined(f"no resource {arguments.controller}/{arguments.key}")
         shown = _gathered(store, resource)
     if arguments.json:
         as_json(shown)

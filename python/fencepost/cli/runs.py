@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Any
 
 from ..clock import system_clock
 from ..runs import STATUSES
-from .arguments import limit_option, on_store
-from .exits import FAILED, OK
+from .arguments import Declined, limit_option, on_store
+from .exits import OK
 from .output import Column, as_json, lease, listing, or_dash, page_size, pairs
 from .stores import reading
 
@@ -52,8 +51,7 @@ def show_run(arguments: argparse.Namespace) -> int:
     with reading(arguments) as store:
         run = store.runs.get(run_id=arguments.run_id)
     if run is None:
-        print(f"fencepost run: no run {arguments.run_id!r}", file=sys.stderr)
-        return FAILED
+        raise Declined(f"no run {arguments.run_id!r}")
     if arguments.json:
         as_json(run.to_dict())
         return OK
