@@ -8,15 +8,20 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fencepost import engine_info
-from fencepost_stress import cli
+from fencepost.errors import StoreFullError
+from fencepost_stress import cli, history, live, worker
+from fencepost_stress.clock import Clock
 from fencepost_stress.disk import make_disk
 from fencepost_stress.faults import FAULTS, POINTS, ClockError, ClockPath, Fault
+from fencepost_stress.history import Writer
 from fencepost_stress.intruders import Intruders
 from fencepost_stress.mutants import MUTANTS
+from fencepost_stress.plan import make_plan
 from fencepost_stress.trials import sample
 
 HAS_NATIVE = engine_info().native_sqlite is not None
@@ -44,6 +49,24 @@ def test_all_faults_happen_and_break_nothing(
     done = run["faults"]
     assert all(done.get(kind, 0) > 0 or f"{kind} (not possible here)" in done for kind in FAULTS)
     assert any(done.get(f"kill {point}", 0) > 0 for point in POINTS)
+
+
+def test_a_disk_that_stays_full_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: Any, **__: Any) -> None:
+        raise StoreFullError("no room")
+
+    monkeypatch.setattr(worker, "open_store", no_room)
+    monkeypatch.setattr(worker, "_ROOM_LIMIT_SECONDS", 0.1)
+    live.create(tmp_path / "live.bin", 1)
+    orders = worker.Orders(str(tmp_path), "d", "python", "worker", 0, 1, 0, 0, 0, small_disk=True)
+    plan = make_plan(seed=1, engine="python", processes=2, seconds=1, faults=("full",))
+    writer = Writer(tmp_path / "history.jsonl")
+    with pytest.raises(StoreFullError):
+        worker._open(orders, plan, Clock(0), live.Cell(tmp_path / "live.bin", 0), writer)
+    writer.close()
+    assert [note.kind for note in history.notes(tmp_path / "history.jsonl", "not opened")]
 
 
 def test_an_intruder_holds_the_lock_and_says_when(tmp_path: Path) -> None:

@@ -159,6 +159,15 @@ class Idle(Adapter):
 
 class Odd(Idle):
     capabilities = Capabilities(name="odd", operations=("fly",), lease="taken")
+
+class Lacking(Idle):
+    capabilities = Capabilities(name="lacking", operations=("complete",), lease="kept")
+
+class Half(Adapter):
+    capabilities = Idle.capabilities
+    def __init__(self, place): pass
+    def enqueue(self, run, parent): pass
+    def close(self): pass
 """
 
 
@@ -171,8 +180,13 @@ def test_a_queue_of_ones_own_by_its_name(
     assert code == 1
     assert verdicts(run)["S1"] == "invalid"
     assert any("never happened: claimed" in reason for reason in run["reasons"])
-    assert cli.main(["--sut", "mine:Odd", *SHORT, "--out", "odd"]) == 254
-    assert "unknown operation 'fly'" in capsys.readouterr().err
+    for name, said in (
+        ("Odd", "unknown operation 'fly'"),
+        ("Lacking", "'complete' is declared, and there is no such method"),
+        ("Half", "mine:Half lacks claim, dump"),
+    ):
+        assert cli.main(["--sut", f"mine:{name}", *SHORT, "--out", name]) == 254
+        assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 from evidence import Evidence, drained
 
-from fencepost_stress.check import Judge
 from fencepost_stress.checkers.base import Checker, End, Finding, Verdict
 from fencepost_stress.checkers.f1_overlap import Overlap
+from fencepost_stress.judging import Judge
 from fencepost_stress.operations import Event
 from fencepost_stress.verdict import decide, property_of, sometimes_of, worst
 

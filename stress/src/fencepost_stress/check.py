@@ -7,92 +7,36 @@ too long makes its own property unknown and no other.
 from __future__ import annotations
 
 import gc
-import signal
 import sqlite3
-import threading
 import time
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from . import environment, history, plan as plans, timeline, witness
+from . import ending as endings, environment, history, plan as plans, timeline, witness
 from .checkers import CHECKERS
-from .checkers.base import NEVER_EXERCISED, Checker, End, Finding, Violation, batches
+from .checkers.base import NEVER_EXERCISED, End, Finding, Violation, batches
+from .ending import Ending
 from .history import Begin, Record, TornHistoryError
+from .judging import Judge
 from .operations import Event
 from .plan import Plan
 from .rows import TABLES
-from .run import DATABASE, Ending, load_ending
+from .run import DATABASE
 from .sometimes import Sometimes
-from .verdict import Property, RunVerdict, decide, property_of, repeat_command, sometimes_of
+from .verdict import (
+    Property,
+    RunVerdict,
+    property_of,
+    repeat_command,
+    run_verdict,
+    sometimes_of,
+)
 from .witness import WitnessError
 from .workloads import COMMON, CUSTOM, WORKLOADS
 
 _NEMESIS = "nemesis"
-
-
-class Judge:
-    """One checker, its time, and what became of it."""
-
-    def __init__(self, make: Callable[[], Checker], budget_seconds: float) -> None:
-        self._checker = make()
-        self._budget = budget_seconds
-        self._failure = ""
-        self.seconds = 0.0
-
-    def feed(self, events: Sequence[Event]) -> None:
-        if not self._failure:
-            self._run(lambda: self._checker.feed(events))
-
-    def finding(self, end: End) -> Finding:
-        found: list[Finding] = []
-        if not self._failure:
-            self._run(lambda: found.append(self._checker.finish(end)))
-        if found and (not self._failure or found[0].verdict == "invalid"):
-            return found[0]
-        return Finding(self._checker.id, self._checker.promise, "unknown", 0, reason=self._failure)
-
-    def _run(self, work: Callable[[], None]) -> None:
-        began = time.thread_time()
-        try:
-            with _alarm(self._budget - self.seconds):
-                work()
-        except OutOfBudgetError:
-            self._failure = f"the checker ran out of its {self._budget:g} s"
-        except Exception:  # noqa: BLE001 - whatever a checker dies of, its property is unknown
-            last = traceback.format_exc().strip().splitlines()[-1]
-            self._failure = f"the checker crashed: {last}"
-        self.seconds += time.thread_time() - began
-
-
-class OutOfBudgetError(Exception):
-    """A checker's time is over."""
-
-
-@contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Interrupt the block when its time is over, also inside a loop that never ends.
-
-    Where there is no such timer, or outside the main thread, only the harness's user
-    can interrupt it.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def ring(_number: int, _frame: object) -> None:
-        raise OutOfBudgetError
-
-    previous = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
 
 
 @contextmanager
@@ -110,7 +54,7 @@ def check(directory: Path) -> RunVerdict:
     """Decide a run from its evidence."""
     began = time.perf_counter()
     plan = plans.load(directory / "plan.json")
-    ending = load_ending(directory)
+    ending = endings.load(directory)
     database = directory / DATABASE
     problems = list(ending.problems)
     wanted = _wanted(plan)
@@ -134,22 +78,18 @@ def check(directory: Path) -> RunVerdict:
     counts |= {f"fault: {kind}": number for kind, number in ending.faults.items()}
     missing = {f"fault: {kind}" for kind in ending.impossible}
     reached = sometimes_of(counts, tuple(name for name in plan.required if name not in missing))
-    verdict, reasons = decide(properties, reached, problems)
-    return RunVerdict(
-        engine=plan.engine,
-        seed=plan.seed,
-        profile=plan.profile,
-        verdict=verdict,
-        reasons=reasons,
-        repeat=repeat_command(plan),
-        directory=str(directory),
+    return run_verdict(
+        plan,
+        ending,
+        directory,
         properties=properties,
         sometimes=reached,
+        problems=problems,
         counts=_counts(properties, counts),
         faults=ending.faults | {f"{kind} (not possible here)": 0 for kind in ending.impossible},
+        repeat=repeat_command(plan),
         environment=_environment(directory),
-        run_seconds=ending.duration_seconds,
-        check_seconds=round(time.perf_counter() - began, 3),
+        began=began,
     )
 
 

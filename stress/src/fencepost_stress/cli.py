@@ -14,7 +14,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from . import plan as plans, profiles, report, trials, verdict as verdicts
+from . import ending as endings, plan as plans, profiles, report, trials, verdict as verdicts
 from .check import check
 from .mutants import MUTANTS
 from .plan import FAULTS, FaultKind, Plan, Synchronous, make_plan
@@ -328,7 +328,7 @@ def replay(directory: Path, as_json: bool) -> int:
     found = [path.parent for path in sorted(directory.glob("**/plan.json"))]
     if not found:
         raise click.UsageError(f"{directory} holds no evidence: there is no plan.json in it")
-    missing = [path for path in found if not (path / "end.json").exists()]
+    missing = [path for path in found if not endings.is_there(path)]
     if missing:
         raise HarnessError(f"{missing[0]} holds no end.json: its run did not end")
     runs = [command_line.check_any(path) for path in found]

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import msgspec
 
-from . import clock, environment, history, live, plan as plans, witness
+from . import clock, ending as endings, environment, history, live, plan as plans, witness
 from .crew import Crew
 from .disk import Disk, make_disk
+from .ending import Ending
 from .history import Writer
 from .live import Counts
 from .nemesis import Nemesis
@@ -30,23 +31,6 @@ DISK = "disk"
 _TICK_SECONDS = 0.1
 _PREPARE_SECONDS = 60
 _READY_SECONDS = 60
-
-
-class Ending(msgspec.Struct, frozen=True):
-    """What the harness found when everybody was gone."""
-
-    healed: bool
-    heal_started: int
-    duration_seconds: float
-    faults: dict[str, int]
-    reached: int
-    wal_peak_bytes: int
-    wal_samples: int
-    problems: tuple[str, ...]
-    impossible: tuple[str, ...] = ()
-    """Faults that were asked for and can't be had here."""
-    broken: tuple[tuple[str, str], ...] = ()
-    """What was seen to go wrong beside the calls: the property that it breaks, and what it was."""
 
 
 class HarnessError(Exception):
@@ -69,7 +53,7 @@ def execute(plan: Plan, directory: Path, watch: Watcher) -> Ending:
             disk.save(database, directory)
         elif "full" in plan.faults_asked and not ending.faults.get("full"):
             ending = msgspec.structs.replace(ending, impossible=("full",))
-    (directory / "end.json").write_bytes(msgspec.json.encode(ending))
+    endings.save(ending, directory)
     return ending
 
 
@@ -153,10 +137,6 @@ def _own_doings(directory: Path) -> tuple[Counter[str], list[tuple[str, str]]]:
             if note.kind == "fork" and not facts["refused"]:
                 broken.append(("I1", f"{path.stem}: a forked child could use the store"))
     return done, broken
-
-
-def load_ending(directory: Path) -> Ending:
-    return msgspec.json.decode((directory / "end.json").read_bytes(), type=Ending)
 
 
 def _lay_out(plan: Plan, directory: Path, database: Path) -> None:

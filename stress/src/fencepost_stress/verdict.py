@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from .checkers.base import Finding, Verdict
+from .ending import Ending
 from .plan import Plan
 
 SCHEMA = "fencepost-stress/verdict/1"
@@ -113,6 +115,43 @@ def decide(
         verdicts.append("unknown")
         reasons.append(problem)
     return worst(verdicts), tuple(reasons)
+
+
+def run_verdict(
+    plan: Plan,
+    ending: Ending,
+    directory: Path,
+    *,
+    properties: Sequence[Property],
+    sometimes: Sequence[Sometime],
+    problems: Iterable[str],
+    counts: dict[str, int],
+    faults: dict[str, int],
+    repeat: str,
+    environment: dict[str, Any],
+    began: float,
+) -> RunVerdict:
+    """The verdict on a run whose properties are decided.
+
+    `began` is when the checking did, by `time.perf_counter`.
+    """
+    verdict, reasons = decide(properties, sometimes, problems)
+    return RunVerdict(
+        engine=plan.engine,
+        seed=plan.seed,
+        profile=plan.profile,
+        verdict=verdict,
+        reasons=reasons,
+        repeat=repeat,
+        directory=str(directory),
+        properties=tuple(properties),
+        sometimes=tuple(sometimes),
+        counts=counts,
+        faults=faults,
+        environment=environment,
+        run_seconds=ending.duration_seconds,
+        check_seconds=round(time.perf_counter() - began, 3),
+    )
 
 
 def repeat_command(plan: Plan) -> str:

@@ -34,6 +34,8 @@ EXIT_HEALED = 0
 EXIT_NOT_HEALED = 3
 _NO_ROOM = frozenset({"full", "io"})
 _ROOM_SECONDS = 0.05
+_ROOM_LIMIT_SECONDS = 20.0
+"""Longer than any fault of a full disk, shorter than the harness waits for a worker."""
 STANDING_BY = b"standing by\n"
 READY = b"ready\n"
 
@@ -103,7 +105,12 @@ def run(orders: Orders) -> int:
 def _open(
     orders: Orders, plan: plans.Plan, clock: Clock, cell: Cell, writer: Writer
 ) -> fencepost.Store:
-    """The store, as soon as there is room to open it in."""
+    """The store, as soon as there is room to open it in.
+
+    A disk is full for a while only, so who finds none for so long gives up, like one who
+    finds anything else wrong.
+    """
+    patience = time.monotonic() + _ROOM_LIMIT_SECONDS
     while True:
         try:
             return open_store(
@@ -115,7 +122,8 @@ def _open(
                 reached=cell.reach,
             )
         except FencepostError as error:
-            if not (orders.small_disk and error.code in _NO_ROOM):
+            full = orders.small_disk and error.code in _NO_ROOM
+            if not full or time.monotonic() > patience:
                 writer.note("not opened", code=error.code, said=str(error))
                 raise
         time.sleep(_ROOM_SECONDS)

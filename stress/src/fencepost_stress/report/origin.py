@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import history, plan as plans
+from .. import ending as endings, history, plan as plans
 from ..history import Note
-from ..run import load_ending
 
 _WALL = re.compile(r"\b1[5-9]\d{11}\b")
 
@@ -35,7 +34,7 @@ def origin_of(directory: Path) -> Origin:
     The nemesis notes the beginning of the load; the wall time of the same instant
     follows from the end of the load, which both the plan and the ending know.
     """
-    ending = load_ending(directory)
+    ending = endings.load(directory)
     plan = plans.load(directory / "plan.json")
     wall = float(ending.heal_started - plan.load_ms)
     nemesis = directory / "history" / "nemesis.jsonl"

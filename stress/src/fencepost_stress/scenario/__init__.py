@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from ..clock import Clock
+from ..heats import Heats
 from ..plan import Plan
 from ..session import Session
 from .actor import Actor
@@ -18,8 +19,6 @@ from .runs import Runs
 
 __all__ = ["Scenario"]
 
-_LINE_UP_NS = 4_000_000
-
 
 class Scenario:
     """One worker's behaviour, drawn from its own random numbers."""
@@ -29,7 +28,7 @@ class Scenario:
     ) -> None:
         self._actor = Actor(session, plan, clock, slot=slot, incarnation=incarnation, start=start)
         self._plan = plan
-        self._raced = -1
+        self._heats = Heats(plan.race_ms) if plan.race_ms else None
         self._runs = Runs(self._actor)
         self._keys = Keys(self._actor)
         self._feeds = Feeds(self._actor)
@@ -58,19 +57,14 @@ class Scenario:
 
     def step(self) -> None:
         """One thing that a worker does; when a new race is on, that first."""
-        if self._plan.race_ms and self._race_is_on():
+        if self._race_is_on():
             return
         self._actor.random.choices(self._steps, self._weights)[0]()
 
     def _race_is_on(self) -> bool:
-        period = self._plan.race_ms * 1_000_000
-        heat, into = divmod(self._actor.elapsed_ns(), period)
-        if period - into < _LINE_UP_NS:
-            time.sleep((period - into) / 1e9)
-            heat += 1
-        if heat == self._raced:
+        heat = None if self._heats is None else self._heats.due(self._actor.elapsed_ns())
+        if heat is None:
             return False
-        self._raced = heat
         self._runs.race(heat)
         return True
 

@@ -6,11 +6,11 @@ import random
 import time
 from collections import deque
 
+from ..heats import Heats
 from ..plan import Plan
 from .recorder import Held, Recorder
 
 _REMEMBERED = 12
-_LINE_UP_NS = 4_000_000
 _WAIT_MS = 200
 _BACKLOG = 3
 """So many items an actor keeps in the queue on its own account: few, so that all want the same."""
@@ -31,7 +31,7 @@ class Actor:
         self._serial = 0
         self._owed = _BACKLOG
         self._old: deque[Held] = deque(maxlen=_REMEMBERED)
-        self._raced = -1
+        self._heats = Heats(plan.race_ms)
         self._uses = tuple(
             name
             for name in ("renew", "verify", "complete", "release", "delete")
@@ -61,14 +61,9 @@ class Actor:
         """At set moments everybody adds a child to one parent, or the same item."""
         if not self._recorder.operations & {"parents", "unique"}:
             return False
-        period = self._plan.race_ms * 1_000_000
-        heat, into = divmod(time.monotonic_ns() - self._start, period)
-        if period - into < _LINE_UP_NS:
-            time.sleep((period - into) / 1e9)
-            heat += 1
-        if heat == self._raced:
+        heat = self._heats.due(time.monotonic_ns() - self._start)
+        if heat is None:
             return False
-        self._raced = heat
         if "parents" in self._recorder.operations and (heat % 2 or not self._unique_ids):
             self._recorder.enqueue(self._unique("child"), f"parent-{heat}")
         else:

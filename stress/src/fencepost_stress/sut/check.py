@@ -5,25 +5,26 @@ from __future__ import annotations
 import platform
 import sqlite3
 import time
-import traceback
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from .. import history, plan as plans
-from ..blackbox import CHECKERS, BlackBoxChecker
+from .. import ending as endings, history, plan as plans
+from ..blackbox import CHECKERS
 from ..blackbox.calls import Calls, deaths, join
 from ..blackbox.terms import Evidence, Terms
 from ..checkers.base import Finding
 from ..history import TornHistoryError
+from ..judging import judged
 from ..operations import Event, Seen
 from ..plan import Plan
-from ..verdict import RunVerdict, decide, property_of, sometimes_of
+from ..verdict import RunVerdict, property_of, run_verdict, sometimes_of
 from .adapter import Item
 from .capabilities import Capabilities
-from .setup import Setup, load_ending, load_setup
+from .setup import Setup, load_setup
 
 _NOT_CLAIMED = "it does not promise that"
 
@@ -33,7 +34,7 @@ def check(directory: Path) -> RunVerdict:
     began = time.perf_counter()
     plan = plans.load(directory / "plan.json")
     setup = load_setup(directory)
-    ending = load_ending(directory)
+    ending = endings.load(directory)
     problems = list(ending.problems)
     try:
         calls, killed = _read(directory)
@@ -42,32 +43,31 @@ def check(directory: Path) -> RunVerdict:
         problems.append(f"the evidence can't be read to its end: {error}")
         calls, killed, items = Calls(), {}, []
     evidence = Evidence(calls, _terms(setup), items)
+    budget = plan.checker_budget_seconds
     properties = tuple(
-        property_of(_judged(finding, setup.capabilities), seconds)
-        for make in CHECKERS
-        for finding, seconds in _findings(make(), evidence)
+        property_of(_promised(finding, setup.capabilities), seconds)
+        for checker in [make() for make in CHECKERS]
+        for finding, seconds in judged(
+            checker.ids, checker.promise, partial(checker.check, evidence), budget
+        )
     )
     counts = _counts(calls)
     counts["worker killed"] = len(killed)
     sometimes = sometimes_of(counts, _required(plan, setup.capabilities))
     if not setup.capabilities.promises:
         problems.append("it promises nothing that could be decided")
-    verdict, reasons = decide(properties, sometimes, problems)
-    return RunVerdict(
-        engine=plan.engine,
-        seed=plan.seed,
-        profile=plan.profile,
-        verdict=verdict,
-        reasons=reasons,
-        repeat=repeat_command(plan, setup),
-        directory=str(directory),
+    return run_verdict(
+        plan,
+        ending,
+        directory,
         properties=properties,
         sometimes=sometimes,
+        problems=problems,
         counts={"calls": calls.count, "commits": 0},
         faults=ending.faults,
+        repeat=repeat_command(plan, setup),
         environment=_environment(setup),
-        run_seconds=ending.duration_seconds,
-        check_seconds=round(time.perf_counter() - began, 3),
+        began=began,
     )
 
 
@@ -94,21 +94,7 @@ def _terms(setup: Setup) -> Terms:
     )
 
 
-def _findings(checker: BlackBoxChecker, evidence: Evidence) -> Iterator[tuple[Finding, float]]:
-    """What a checker finds; when it crashes, its properties are unknown and no other."""
-    began = time.perf_counter()
-    try:
-        found = list(checker.check(evidence))
-    except Exception:  # noqa: BLE001 - whatever a checker dies of, its property is unknown
-        last = traceback.format_exc().strip().splitlines()[-1]
-        reason = f"the checker crashed: {last}"
-        found = [Finding(one, checker.promise, "unknown", 0, reason=reason) for one in checker.ids]
-    seconds = time.perf_counter() - began
-    for finding in found:
-        yield finding, seconds / len(found)
-
-
-def _judged(finding: Finding, capabilities: Capabilities) -> Finding:
+def _promised(finding: Finding, capabilities: Capabilities) -> Finding:
     """The finding as it counts: what the queue does not promise is not held against it."""
     if finding.id in capabilities.promises:
         finding.details["promised"] = capabilities.promises[finding.id]

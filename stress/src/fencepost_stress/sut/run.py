@@ -13,15 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from .. import clock, live, plan as plans
+from .. import clock, ending as endings, live, plan as plans
 from ..crew import Crew
+from ..ending import Ending
 from ..history import Writer
 from ..nemesis import Nemesis
 from ..plan import Plan
 from ..run import HarnessError, Watcher
 from .capabilities import Capabilities
 from .prepare import EXIT_UNKNOWN_SYSTEM, Request
-from .setup import Ending, Setup, save_ending, save_setup
+from .setup import Setup, save_setup
 from .systems import System, UnknownSystemError
 
 LEASE_MS = 400
@@ -106,11 +107,9 @@ def execute(
         duration_seconds=round(time.monotonic() - began, 3),
         faults=dict(nemesis.done),
         reached=board.total().reached,
-        wal_peak_bytes=0,
-        wal_samples=0,
         problems=tuple(problems),
     )
-    save_ending(ending, directory)
+    endings.save(ending, directory)
     return ending
 
 

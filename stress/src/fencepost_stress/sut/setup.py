@@ -10,7 +10,6 @@ from .capabilities import Capabilities
 from .systems import System
 
 _FILE = "system.json"
-_END = "end.json"
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -28,19 +27,6 @@ class Setup(msgspec.Struct, frozen=True):
         return self.lease_ms if self.capabilities.lease == "expires" else 0
 
 
-class Ending(msgspec.Struct, frozen=True):
-    """What the harness found when everybody was gone; the log of an unknown file is not watched."""
-
-    healed: bool
-    heal_started: int
-    duration_seconds: float
-    faults: dict[str, int]
-    reached: int
-    wal_peak_bytes: int
-    wal_samples: int
-    problems: tuple[str, ...]
-
-
 def save_setup(setup: Setup, directory: Path) -> None:
     encoded = msgspec.json.format(msgspec.json.encode(setup), indent=2)
     (directory / _FILE).write_bytes(encoded + b"\n")
@@ -53,11 +39,3 @@ def load_setup(directory: Path) -> Setup:
 def is_external(directory: Path) -> bool:
     """Whether a run's directory holds evidence of somebody's queue."""
     return (directory / _FILE).exists()
-
-
-def save_ending(ending: Ending, directory: Path) -> None:
-    (directory / _END).write_bytes(msgspec.json.encode(ending))
-
-
-def load_ending(directory: Path) -> Ending:
-    return msgspec.json.decode((directory / _END).read_bytes(), type=Ending)

@@ -6,6 +6,7 @@ import importlib
 import shlex
 from collections.abc import Callable
 from functools import partial
+from inspect import isabstract
 from typing import Any
 
 import msgspec
@@ -61,13 +62,16 @@ def find(system: System) -> Callable[[Place], Adapter]:
         raise UnknownSystemError(f"{system.adapter}: {error}") from error
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         raise UnknownSystemError(f"{system.adapter} is no Adapter")
+    if isabstract(found):
+        lacking = ", ".join(sorted(found.__abstractmethods__))
+        raise UnknownSystemError(f"{system.adapter} lacks {lacking}")
     return found
 
 
 def make(system: System, place: Place) -> Adapter:
     """An adapter that is open, and whose declaration makes sense."""
     adapter = find(system)(place)
-    problems = adapter.capabilities.problems()
+    problems = adapter.problems()
     if problems:
         adapter.close()
         raise UnknownSystemError(f"{system.label}: {'; '.join(problems)}")
