@@ -292,6 +292,47 @@ def test_a1_a_lost_token_that_changed_a_row() -> None:
     assert objecting(evidence) == {"A1", "R1"}
 
 
+def test_a1_a_refused_renewal_that_renewed() -> None:
+    evidence = Evidence()
+    token = evidence.enqueue("a", "r1")
+    evidence.renew("a", "r1", token, LEASE + 1)
+    evidence.records["a"].pop()
+    evidence.fail("a", "busy")
+    assert evidence.judge(Refused).verdict == "invalid"
+
+
+def test_a1_a_claim_that_found_nothing_and_took_a_key() -> None:
+    evidence = Evidence()
+    evidence.put("a", "k", "s")
+    evidence.claim_key("b", "k")
+    evidence.records["b"].pop()
+    evidence.ok("b", None)
+    found = evidence.judge(Refused)
+    assert found.verdict == "invalid"
+    assert "made by nobody else" in found.reason
+
+
+def test_a1_a_refused_reservation_that_is_there() -> None:
+    evidence = Tables()
+    evidence.reserve("a", "e", "f")
+    evidence.records["a"].pop()
+    evidence.fail("a", "unknown_resource")
+    assert evidence.judge(Refused).verdict == "invalid"
+
+
+def test_a1_what_nobody_asked_for_is_another_property() -> None:
+    evidence = Evidence()
+    token = evidence.enqueue("a", "r1")
+    evidence.enqueue("b", "r2")
+    evidence.renew("a", "r1", token, LEASE + 1)
+    del evidence.records["a"][-3:]
+    evidence.invoke("b", "runs.renew", run_id="r2", claim_token="b/r2", lease_ms=LEASE + 2)
+    evidence.clock("b")
+    evidence.fail("b", "busy")
+    assert evidence.judge(Refused).verdict == "valid"
+    assert "R1" in objecting(evidence)
+
+
 def test_a1_a_batch_that_changed_more_than_it_says() -> None:
     evidence = Tables()
     tokens = [(run_id, evidence.enqueue("a", run_id)) for run_id in ("r1", "r2")]

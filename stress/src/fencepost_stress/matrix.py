@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from . import history
 from .check import check
@@ -122,18 +123,16 @@ def percentile(values: Sequence[float], share: int = 95) -> float:
 
 
 def show(console: Console, matrix: Matrix) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("mutant", "fate", "killed by", "expected"):
-        table.add_column(column, no_wrap=True)
-    for column in ("reached", "calls", "first at", "seconds"):
-        table.add_column(column, justify="right")
+    """The matrix as a table that fits into 80 columns."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("mutant", no_wrap=True)
+    table.add_column("killed by", overflow="fold")
+    for column in ("reached", "calls", "first", "seconds"):
+        table.add_column(column, justify="right", no_wrap=True)
     for row in matrix.rows:
-        style = "green" if row.fate == "killed" else "bold red"
         table.add_row(
             row.mutant,
-            f"[{style}]{row.fate}[/]",
-            " ".join(row.killed_by) or "-",
-            " or ".join(row.expected),
+            _fate(row),
             f"{row.reached:,}",
             f"{row.calls:,}",
             "-" if row.calls_to_first is None else f"{row.calls_to_first:,}",
@@ -141,7 +140,19 @@ def show(console: Console, matrix: Matrix) -> None:
         )
     console.print(table)
     console.print(
+        "*: expected to object. first: the first call that a violation shows.", highlight=False
+    )
+    console.print(
         f"{sum(row.fate == 'killed' for row in matrix.rows)} of {len(matrix.rows)} killed; "
         f"95 % of them within {matrix.p95_seconds:.1f} s",
         highlight=False,
     )
+
+
+def _fate(row: Row) -> Text:
+    """Who killed it; where nobody did that should have, that, and who should have."""
+    killers = " ".join(f"{id}*" if id in row.expected else id for id in row.killed_by)
+    if row.fate == "killed":
+        return Text(killers, style="green")
+    others = f" (by {killers} only)" if killers else ""
+    return Text(f"{row.fate}{others}: {' or '.join(row.expected)} expected", style="bold red")

@@ -1,4 +1,7 @@
-"""Live progress on stderr: a line that renews itself on a terminal, a few lines elsewhere."""
+"""Live progress on stderr: a line that renews itself on a terminal.
+
+Elsewhere, in a log of CI say, it is a new line every few seconds and at each new phase.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from .live import Counts
 from .lookout import Lookout
 
 _LOOK_SECONDS = 1.0
+_LINE_SECONDS = 5.0
 
 
 class Progress:
@@ -27,6 +31,7 @@ class Progress:
         self._phase = ""
         self._lookout: Lookout | None = None
         self._looked = 0.0
+        self._said = 0.0
 
     @contextmanager
     def of(
@@ -76,6 +81,8 @@ class Progress:
     def _show(self, phase: str, numbers: str) -> None:
         if self._status is not None:
             self._status.update(f"{self._label}: {phase} · {numbers}")
-        elif phase != self._phase:
-            self._console.print(f"{self._label}: {phase} · {numbers}", highlight=False)
+        elif phase != self._phase or time.monotonic() - self._said >= _LINE_SECONDS:
+            line = f"{self._label}: {phase} · {numbers}"
+            self._console.print(line, highlight=False, soft_wrap=True)
+            self._said = time.monotonic()
         self._phase = phase

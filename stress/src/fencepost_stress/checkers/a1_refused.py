@@ -1,9 +1,14 @@
 """A1: what was refused or failed changed nothing.
 
-A call that was definitely refused has no change; of a call that says for some of its
-claims that they did not hold, no more rows changed than it says; an empty claim has none.
-A change that no call explains is R1's; here it counts against the last refused call that
-asked for just that.
+- A call that was definitely refused has no change.
+- A call that says for some of its claims that they did not hold changed no more rows than
+  it says; a claim that found nothing changed none.
+- A change that no call explains counts against a refused call that was on at the time and
+  asked for just that: the same row, or for a claim, a claim that ends when its own would.
+
+The first two know a call's changes by what it carries. The third is for the calls that the
+store alone names when they succeed, so that one which was refused has no name at all. What
+no call explains and none asked for is R1's.
 """
 
 from __future__ import annotations
@@ -12,10 +17,23 @@ from collections.abc import Sequence
 
 from .. import identity
 from ..operations import Commit, Event, Op
+from ..rows import (
+    EFFECTS,
+    QUEUE,
+    RESOURCES,
+    RUNS,
+    Change,
+    QueueRow,
+    RequestRow,
+    RunRow,
+)
 from .base import End, Finding, Ledger
 
 _FURTHER = {"resources.put": 1, "resources.request_deletion": 1}
 """Rows that a success may change beside the one that it must."""
+_KEPT = 1000
+_CLAIMS = {"queue.claim_next": QUEUE, "queue.claim_many": QUEUE, "runs.claim_many": RUNS}
+_SWAPS = frozenset({"resources.update_status", "resources.update_finalizers", "resources.delete"})
 
 
 class Refused:
@@ -24,15 +42,27 @@ class Refused:
 
     def __init__(self) -> None:
         self._ledger = Ledger(self)
+        self._refused: list[Op] = []
+        self._most = _KEPT
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
             op = event.op
             if type(event) is Commit:
-                if op is not None and op.rows[0].seq == event.change.seq:
+                if op is None:
+                    self._unexplained(event.change)
+                elif op.rows[0].seq == event.change.seq:
                     self._changed(op)
-            elif event.op.status == "fail" or event.op.result is False:
+            elif event.op.status == "fail" or not _succeeded(event.op):
                 self._ledger.exercised += 1
+                self._refused.append(event.op)
+                if len(self._refused) > self._most:
+                    self._let_go(event.op.low)
+                    self._most = max(_KEPT, 2 * len(self._refused))
+
+    def _let_go(self, seq: int) -> None:
+        """Of the refused calls that were over when this commit was still to come."""
+        self._refused = [op for op in self._refused if op.high >= seq]
 
     def _changed(self, op: Op) -> None:
         if op.status == "fail":
@@ -50,5 +80,48 @@ class Refused:
                     op.rows,
                 )
 
+    def _unexplained(self, change: Change) -> None:
+        self._let_go(change.seq)
+        for op in reversed(self._refused):
+            if op.low < change.seq <= op.high and _asked_for(op, change):
+                said = f"refused ({op.code})" if op.status == "fail" else f"told {op.result!r}"
+                self._ledger.violation(
+                    f"{op.name} was {said}, and the change of {change.table} {change.place} that "
+                    "it asked for is there, made by nobody else",
+                    [op],
+                    [change],
+                )
+                return
+
     def finish(self, end: End) -> Finding:  # noqa: ARG002
         return self._ledger.finding()
+
+
+def _succeeded(op: Op) -> bool:
+    """Whether the call says that it did something, or does not say."""
+    return op.result is not False and not (op.name in _CLAIMS and op.result in (None, []))
+
+
+def _asked_for(op: Op, change: Change) -> bool:
+    """Whether a call of a kind that carries no name of its own asked for this change."""
+    args, after = op.args, change.after
+    if op.name in _CLAIMS:
+        return (
+            change.table == _CLAIMS[op.name]
+            and isinstance(after, QueueRow | RunRow)
+            and op.now is not None
+            and after.claim_expires_at == op.now + args["lease_ms"]
+        )
+    if op.name == "requests.reserve":
+        wanted = (args["resource_uid"], args["request_key"])
+        return isinstance(after, RequestRow) and after[1:3] == wanted
+    row: tuple[str, tuple[str, ...]] | None = None
+    if op.name == "runs.renew":
+        row = RUNS, (args["run_id"],)
+    elif op.name == "queue.renew":
+        row = QUEUE, (args["claim"]["controller"], args["claim"]["key"])
+    elif op.name in _SWAPS:
+        row = RESOURCES, (args["controller"], args["key"])
+    elif op.name == "effects.reserve":
+        row = EFFECTS, (args["key"], args["resource_uid"])
+    return row == (change.table, change.key)
