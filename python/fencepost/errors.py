@@ -128,6 +128,12 @@ class ContinuationExistsError(FencepostError):
     code = "continuation_exists"
 
 
+class LeaseLostError(FencepostError):
+    """A kept lease is over: another worker may own the work now, so stop."""
+
+    code = "lease_lost"
+
+
 class StoreBusyError(FencepostError):
     """Another process held the lock past the busy timeout; nothing was changed."""
 
@@ -238,12 +244,7 @@ _REFUSALS: dict[str, tuple[type[FencepostError], str, int, str]] = {
         "effect {0}/{1} was reserved with another fingerprint, generation or kind; "
         "use another key for another effect",
     ),
-    "effect_not_found": (
-        EffectNotFoundError,
-        "effects",
-        2,
-        "no effect {0}/{1}; reserve it first",
-    ),
+    "effect_not_found": (EffectNotFoundError, "effects", 2, "no effect {0}/{1}; reserve it first"),
     "effect_terminal": (
         EffectSettledError,
         "effects",

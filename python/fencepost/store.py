@@ -16,12 +16,21 @@ from .engine.protocol import Clock, Engine
 from .errors import InvalidArgumentError, refusal
 from .events import Events
 from .feed import Feed
+from .keeping import Claim, Lease, end_of
 from .maintenance import Checkpoint, Pruned, Stats
 from .queue import Queue
+from .records import Run
 from .requests import Requests
 from .resources import Resources
 from .runs import Runs
-from .validation import integer, items, name as checked_name, run_id as checked_run_id, time_ms
+from .validation import (
+    integer,
+    items,
+    lease_ms as checked_lease,
+    name as checked_name,
+    run_id as checked_run_id,
+    time_ms,
+)
 from .waiting import Ready, Waiter, Wish
 
 
@@ -125,6 +134,39 @@ class Store:
         if not (wish.runs or wish.controllers or wish.feed_after is not None):
             raise InvalidArgumentError("wait: say what for: runs, controllers or feed_after")
         return Waiter(self._engine, self.path, self._clock, wish, timeout)
+
+    def keep(self, *, claim: Claim, lease_ms: int, every_ms: int | None = None) -> Lease:
+        """Renew a claim from a background thread while a `with` block works on it.
+
+            with store.keep(claim=run, lease_ms=5_000) as lease:
+                for step in steps:
+                    lease.check()  # LeaseLostError: another worker may own the run now
+                    step(fence=lease.fence)
+            store.runs.complete(run_id=run.run_id, claim_token=run.claim_token)
+
+        Complete, park, settle or requeue after the block: whether the claim still counted
+        is what they return.
+
+        Arguments:
+            claim: a Run as it was claimed or enqueued, or a QueueClaim.
+            lease_ms: the length of each renewed lease in milliseconds.
+            every_ms: how long after a renewal the next one comes, in milliseconds; default
+                a third of the lease, so that one or two may fail.
+
+        Raises InvalidArgumentError, also for a run that is not claimed.
+        """
+        ends_ms = end_of(claim)
+        lease = checked_lease(lease_ms)
+        every = lease // 3 if every_ms is None else integer(every_ms, "every_ms", least=1)
+        return Lease(
+            claim, self._renewal(claim, lease), self._clock, ends_ms, lease_ms=lease, every_ms=every
+        )
+
+    def _renewal(self, claim: Claim, lease: int) -> Callable[[], bool]:
+        if isinstance(claim, Run):
+            token = claim.claim_token or ""
+            return lambda: self.runs.renew(run_id=claim.run_id, claim_token=token, lease_ms=lease)
+        return lambda: self.queue.renew(claim=claim, lease_ms=lease)
 
     def stats(self, *, now: datetime | str | None = None) -> Stats:
         """How much of what the store holds. Counts every row: some ms for each 10,000."""

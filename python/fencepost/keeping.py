@@ -1,0 +1,142 @@
+"""Keeping a lease: a background thread renews it while its owner works.
+
+Whether a lease is lost is decided without asking the store, from the clock that the
+store's leases are compared with: a process that was paused past its lease finds it lost
+in the first moment that it runs again, before its next renewal.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from .clock import ms_from_time
+from .engine.protocol import Clock
+from .errors import FencepostError, InvalidArgumentError, LeaseLostError
+from .records import QueueClaim, Run
+
+Claim: TypeAlias = Run | QueueClaim
+
+_LEAST_PAUSE_MS = 10
+_MOST_PAUSE_MS = 3_600_000
+
+
+class Lease:
+    """A claim whose lease is renewed as long as the `with` block lasts. Made by `Store.keep`.
+
+    Attributes:
+        claim: the run or the claim of a queue key, as it was claimed.
+        error: why the store could not renew it, where it raised; else None.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        renew: Callable[[], bool],
+        clock: Clock,
+        ends_ms: int,
+        *,
+        lease_ms: int,
+        every_ms: int,
+    ) -> None:
+        self.claim = claim
+        self.error: FencepostError | None = None
+        self._renew = renew
+        self._clock = clock
+        self._ends_ms = ends_ms
+        self._lease_ms = lease_ms
+        self._every_ms = every_ms
+        self._over = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._keep, name=f"fencepost keeps {name_of(claim)}", daemon=True
+        )
+
+    @property
+    def fence(self) -> int | None:
+        """The claim's fence number, for whatever this owner writes to outside of the store."""
+        return self.claim.fence
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease is over, so that another worker may own the work. Once true, it stays.
+
+        False is no promise for the next moment: where that matters, let the outside system
+        check the fence.
+        """
+        if not self._over and self._clock() >= self._ends_ms:
+            self._over = True
+        return self._over
+
+    def check(self) -> None:
+        """Raise LeaseLostError where the lease is lost. Costs no call of the store."""
+        if self.lost:
+            name = name_of(self.claim)
+            raise LeaseLostError(
+                f"the lease on {name} is lost; stop, and leave the rest to whoever claims it",
+                key=name,
+            ) from self.error
+
+    def renew(self) -> bool:
+        """Renew now, in this thread; False where the lease is lost.
+
+        Right before a step that takes no interruption it gives the whole lease for it.
+        Raises StoreBusyError, and what else the store's renewal raises.
+        """
+        if self.lost:
+            return False
+        # The store counts from a later moment, after it got the lock.
+        ends_ms = self._clock() + self._lease_ms
+        if self._renew():
+            self._ends_ms = max(self._ends_ms, ends_ms)
+        else:
+            self._over = True
+        return not self.lost
+
+    def _keep(self) -> None:
+        while not self._stop.wait(self._pause_ms() / 1000):
+            try:
+                if not self.renew():
+                    return
+            except FencepostError as error:
+                self.error = error
+                if not error.retryable:
+                    self._over = True
+                    return
+
+    def _pause_ms(self) -> float:
+        """Until the next renewal; after a failed one it comes sooner, as the end comes nearer."""
+        left = self._ends_ms - self._clock()
+        return max(min(self._every_ms, left / 2, _MOST_PAUSE_MS), _LEAST_PAUSE_MS)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def name_of(claim: Claim) -> str:
+    """What a claim is of, for messages."""
+    return claim.run_id if isinstance(claim, Run) else f"{claim.controller}/{claim.key}"
+
+
+def end_of(claim: Claim) -> int:
+    """When the lease of a claim ends. Raises InvalidArgumentError for a run without one."""
+    if not isinstance(claim, Run | QueueClaim):
+        raise InvalidArgumentError(
+            f"claim: expected a Run or a QueueClaim, not {type(claim).__name__}"
+        )
+    expires_at = claim.claim_expires_at if isinstance(claim, Run) else claim.expires_at
+    if expires_at is None:
+        raise InvalidArgumentError(f"claim: run {name_of(claim)} is not claimed; claim it first")
+    return ms_from_time(expires_at, "claim")
