@@ -1,4 +1,4 @@
-"""E1, W1, O1, L1, S2, A1 and C2 pass what is right, and object to what breaks just them."""
+"""E1, W1, O1, S2, A1 and C2 pass what is right, and object to what breaks just them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from tables import Tables
 from fencepost_stress.checkers.a1_refused import Refused
 from fencepost_stress.checkers.c2_freed import Freed
 from fencepost_stress.checkers.e1_once import Once
-from fencepost_stress.checkers.l1_patience import Patience
 from fencepost_stress.checkers.o1_order import Order
 from fencepost_stress.checkers.s2_takeover import BOUND_MS, Takeover
 from fencepost_stress.checkers.w1_feed import Feed
@@ -158,72 +157,6 @@ def test_o1_the_wrong_key() -> None:
     evidence.put("a", "k2", "s2")
     evidence.claim_key("a", "k2")
     assert evidence.judge(Order).verdict == "invalid"
-
-
-# L1
-
-
-def busy(evidence: Evidence, waited_ms: int) -> None:
-    evidence.invoke("a", "runs.claim_next", runner_id="a", claim_token="a/1", lease_ms=LEASE)
-    evidence.pass_ms(waited_ms)
-    evidence.fail("a", "busy")
-
-
-@pytest.mark.parametrize(
-    "waited_ms, stopped, verdict",
-    [
-        (10, False, "invalid"),
-        (10, True, "invalid"),
-        (5001, False, "invalid"),
-        (5001, True, "valid"),
-    ],
-)
-def test_l1_a_busy_answer(waited_ms: int, stopped: bool, verdict: str) -> None:
-    evidence = Evidence()
-    busy(evidence, waited_ms)
-    pauses = [("b", 0, 1 << 60)] if stopped else []
-    assert evidence.judge(Patience, pauses=pauses).verdict == verdict
-
-
-def test_l1_a_fault_that_holds_the_lock_is_a_reason_too() -> None:
-    evidence = Evidence()
-    busy(evidence, 5001)
-    assert evidence.judge(Patience, holds=[(0, 1 << 60)]).verdict == "valid"
-
-
-def test_l1_a_call_that_waits_for_longer_than_the_timeout() -> None:
-    evidence = Evidence()
-    evidence.invoke("a", "runs.claim_next", runner_id="a", claim_token="a/1", lease_ms=LEASE)
-    evidence.pass_ms(6000)
-    evidence.clock("a")
-    evidence.ok("a", None)
-    assert evidence.judge(Patience).verdict == "invalid"
-
-
-def test_l1_a_longer_wait_with_a_reason_hides_no_other() -> None:
-    evidence = Evidence()
-    for number, waited_ms in enumerate((20_000, 6000)):
-        token = f"a/{number}"
-        evidence.invoke("a", "runs.claim_next", runner_id="a", claim_token=token, lease_ms=LEASE)
-        evidence.pass_ms(waited_ms)
-        evidence.clock("a")
-        evidence.ok("a", None)
-    found = evidence.judge(Patience, holds=[(0, 10_000_000_000)])
-    assert (found.verdict, found.violation_count) == ("invalid", 1)
-    assert found.details["longest_ms"] >= 20_000
-
-
-@pytest.mark.parametrize("every, verdict", [(2, "valid"), (100, "invalid")])
-def test_l1_a_worker_that_starves(every: int, verdict: str) -> None:
-    evidence = Evidence()
-    for number in range(1000):
-        evidence.claim_nothing("a")
-        if number % every == 0:
-            evidence.claim_nothing("b")
-        evidence.pass_ms(10)
-    found = evidence.judge(Patience)
-    assert found.verdict == verdict
-    assert found.details["jain"] < (1 if verdict == "valid" else 0.6)
 
 
 # S2

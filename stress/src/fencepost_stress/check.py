@@ -16,7 +16,7 @@ from typing import Any
 
 from . import ending as endings, environment, history, plan as plans, timeline, witness
 from .checkers import CHECKERS
-from .checkers.base import NEVER_EXERCISED, End, Finding, Violation, batches
+from .checkers.base import NEVER_EXERCISED, End, Finding, Life, Violation, batches
 from .ending import Ending
 from .history import Begin, Record, TornHistoryError
 from .judging import Judge
@@ -152,7 +152,20 @@ def _end(
         busy_timeout_ms=plan.busy_timeout_ms,
         pauses=sometimes.paused,
         holds=sometimes.held,
+        lives=dict(_lives(database.parent, sometimes)),
     )
+
+
+def _lives(directory: Path, sometimes: Sometimes) -> Iterator[tuple[str, Life]]:
+    """The lives of the processes whose end the harness saw."""
+    if sometimes.load is None:
+        return
+    load_began, load_ended = sometimes.load
+    for path in sorted((directory / "history").glob("worker-*.jsonl")):
+        gone = sometimes.gone.get(path.stem)
+        if gone is not None:
+            began = max(history.begin_of(path), load_began)
+            yield path.stem, Life(began, min(gone, load_ended), gone)
 
 
 def _counts(properties: Iterable[Property], counts: dict[str, int]) -> dict[str, int]:

@@ -54,6 +54,8 @@ class Crew:
         self._reading, self._writing = os.pipe()
         self.problems: list[str] = []
         self.healed = 0
+        self.gone: dict[str, int] = {}
+        """When each process that has ended was seen to be gone, on the monotonic clock."""
         self.clock_offset = clock_offset
         self.start = 0
         self.storm = False
@@ -157,6 +159,7 @@ class Crew:
         member.doomed = True
         _send(member.process, signal.SIGKILL)
         member.process.wait()
+        self.gone[member.name] = time.monotonic_ns()
 
     def doom(self, slot: int) -> None:
         """It may end now, however it does."""
@@ -188,6 +191,7 @@ class Crew:
                 running += 1
                 continue
             del self._members[slot]
+            self.gone.setdefault(member.name, time.monotonic_ns())
             _close(member.process)
             self._ended(member, code)
         return running

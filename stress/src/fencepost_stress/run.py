@@ -99,6 +99,8 @@ def _carry_out(
         left_over = crew.collect()
         problems = list(crew.problems)
         healed = crew.healed == plan.processes
+        for name, at in crew.gone.items():
+            nemesis_writer.note("gone", process=name, at=at)
     nemesis_writer.close()
     if left_over:
         problems.append(f"{left_over} workers did not end within the healing time")

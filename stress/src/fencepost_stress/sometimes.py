@@ -32,6 +32,8 @@ class Sometimes:
         self.counts: Counter[str] = Counter()
         self.paused: list[tuple[str, int, int]] = []
         self.held: list[tuple[int, int]] = []
+        self.gone: dict[str, int] = {}
+        self.load: tuple[int, int] | None = None
         self._freed: set[str] = set()
 
     def faults(self, nemesis: Iterable[Record]) -> None:
@@ -50,6 +52,12 @@ class Sometimes:
                 self.paused.append((process, since.pop(process), record.mono))
             elif record.kind == "hog":
                 self.held.append((int(record.facts["since"]), int(record.facts["until"])))
+            elif record.kind == "gone":
+                self.gone[process] = int(record.facts["at"])
+            elif record.kind == "load":
+                self.load = (record.mono, record.mono)
+            elif record.kind == "healing" and self.load is not None:
+                self.load = (self.load[0], record.mono)
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from ..operations import Event, Op
 from ..rows import Change, TableRow
@@ -56,13 +56,26 @@ class Finding:
     details: dict[str, Any] = field(default_factory=dict)
 
 
+class Life(NamedTuple):
+    """When a process lived, in monotonic nanoseconds.
+
+    `began` is when it was there and the load was on; `ended` when it was gone or the load
+    was over; `gone` when it was gone.
+    """
+
+    began: int
+    ended: int
+    gone: int
+
+
 @dataclass(slots=True, frozen=True)
 class End:
     """What was found when all processes were gone.
 
     `heal_started` is the wall time at which the faults had stopped, in milliseconds.
     `pauses` are the processes that were stopped, with their monotonic times; `holds` the
-    times in which a fault held the write lock.
+    times in which a fault held the write lock. `lives` are the processes of which it is
+    known when they were there.
     """
 
     tables: Mapping[str, Iterable[TableRow]]
@@ -75,6 +88,7 @@ class End:
     busy_timeout_ms: int = 5000
     pauses: Sequence[tuple[str, int, int]] = ()
     holds: Sequence[tuple[int, int]] = ()
+    lives: Mapping[str, Life] = field(default_factory=dict)
 
 
 class Named(Protocol):

@@ -1,40 +1,59 @@
 """L1: no busy error within the busy timeout under legitimate load, and no worker starves.
 
+Of single calls:
+
 - A busy answer that comes before the timeout is over is wrong whatever the load.
 - One that comes after it is wrong unless somebody was made to hold the lock meanwhile: a
   process that was stopped, or a fault that takes the lock.
-- So is any call that waits longer than the timeout without such a reason.
-- Starving is a process that gets less than a twentieth of the mean rate. Jain's index of
-  the rates is reported: 1 when all get the same, 1/n when one gets everything.
+- So is any call that waits longer than the timeout without such a reason, also one that
+  never returns: until its process was gone, or until the end.
 
-Rates count the calls that read the clock, so had the lock. Times in which a process was
-stopped, or a fault held the lock, count for nobody: who is stopped may hold the lock.
+Of workers, while the load is on. Times in which a process was stopped, or a fault held the
+lock, count for nobody: who is stopped may hold the lock.
+
+- Nobody is without a call that had the lock for three seconds in which others had hundreds.
+- Nobody gets less than a twentieth of the mean rate; whoever gets nothing at all is one of
+  them. Jain's index of the rates is reported: 1 when all get the same, 1/n when one gets
+  everything.
+
+A call had the lock when it read the clock and returned.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import heappush, heapreplace
 
+from ..durations import Durations
 from ..operations import NEVER, Commit, Event, Op
-from .base import End, Finding, Ledger
+from .base import End, Finding, Ledger, Life
 
 _SLACK = 0.9
 _KEPT = 1000
 _STARVING = 0.05
 _LEAST_CALLS = 500
-_LEAST_NS = 2_000_000_000
+_STRETCH_NS = 3_000_000_000
+_MEANWHILE = 200
+"""So many calls of others in a stretch show that the lock was to be had."""
+_TICK_NS = 100_000_000
 
 
 @dataclass(slots=True)
 class _Share:
-    """What one process got."""
+    """What one process got: its calls, and the long stretches without any."""
 
     first: int
     last: int
     calls: int = 0
+    stretches: list[tuple[int, int]] = field(default_factory=list)
+
+    def served(self, until: int) -> None:
+        """A call returned."""
+        if until - self.last > _STRETCH_NS:
+            self.stretches.append((self.last, until))
+        self.last = max(self.last, until)
 
 
 class Patience:
@@ -45,42 +64,62 @@ class Patience:
         self._ledger = Ledger(self)
         self._shares: dict[str, _Share] = {}
         self._late: list[Op] = []
-        self._waits: Counter[int] = Counter()
+        self._open: list[Op] = []
+        self._waits = Durations()
         self._long: list[tuple[int, int, Op]] = []
+        self._ticks: Counter[int] = Counter()
+        self._latest = 0
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
             op = event.op
             if op is None or (type(event) is Commit and op.rows[0].seq != event.change.seq):
                 continue
-            if op.status == "fail" and op.code == "busy":
+            self._latest = max(self._latest, op.invoked)
+            if op.returned == NEVER:
+                self._open.append(op)
+            elif op.status == "fail" and op.code == "busy":
                 self._ledger.exercised += 1
                 self._late.append(op)
-            elif op.clock and op.returned != NEVER:
+            elif op.clock:
                 self._ledger.exercised += 1
                 self._waited(op)
 
     def _waited(self, op: Op) -> None:
         wait = op.returned - op.invoked
-        self._waits[wait.bit_length()] += 1
+        self._waits.add(wait)
         # Not the longest alone: that one may have its reason, and a shorter one none.
         entry = (wait, self._ledger.exercised, op)
         if len(self._long) < _KEPT:
             heappush(self._long, entry)
         elif wait > self._long[0][0]:
             heapreplace(self._long, entry)
+        self._latest = max(self._latest, op.returned)
+        self._ticks[op.returned // _TICK_NS] += 1
         share = self._shares.get(op.process)
         if share is None:
             share = self._shares[op.process] = _Share(op.invoked, op.invoked)
         share.calls += 1
-        share.last = op.invoked
+        share.served(op.returned)
 
     def finish(self, end: End) -> Finding:
+        excused = self._busy(end)
+        self._slow(end)
+        jain = self._fairness(end)
+        return self._ledger.finding(
+            **{f"p{share}_ms": self._waits.percentile(share) for share in (50, 95, 99)},
+            longest_ms=round(self._waits.longest / 1e6, 1),
+            jain=jain,
+            busy_excused=excused,
+        )
+
+    def _busy(self, end: End) -> int:
+        """Judge the busy answers; gives how many had their reason."""
         timeout = end.busy_timeout_ms * 1_000_000
         excused = 0
         for op in self._late:
             waited = op.returned - op.invoked
-            if waited >= _SLACK * timeout and _held(op, end):
+            if waited >= _SLACK * timeout and _held(op, op.returned, end):
                 excused += 1
             else:
                 self._ledger.violation(
@@ -88,58 +127,87 @@ class Patience:
                     f"{end.busy_timeout_ms} ms and nobody was made to hold the lock",
                     [op],
                 )
+        return excused
+
+    def _slow(self, end: End) -> None:
+        """Judge the calls that took long, and those that never returned."""
+        timeout = end.busy_timeout_ms * 1_000_000
         for wait, _, op in sorted(self._long, key=lambda entry: entry[1]):
-            if wait > timeout and not _held(op, end):
+            if wait > timeout and not _held(op, op.returned, end):
                 self._ledger.violation(f"{op.name} waited for {wait / 1e6:.0f} ms", [op])
-        jain = self._fairness(end)
-        details = {f"p{share}_ms": self._percentile(share) for share in (50, 95, 99)}
-        longest = max(self._long)[0] / 1e6 if self._long else 0.0
-        return self._ledger.finding(
-            **details,
-            longest_ms=round(longest, 1),
-            jain=jain,
-            busy_excused=excused,
-        )
+        for op in self._open:
+            life = end.lives.get(op.process)
+            until = max(self._latest, op.invoked) if life is None else life.gone
+            if until - op.invoked > timeout and not _held(op, until, end):
+                self._ledger.violation(
+                    f"{op.name} had not returned after {(until - op.invoked) / 1e6:.0f} ms, "
+                    "when its process was ended or the run was over",
+                    [op],
+                )
 
     def _fairness(self, end: End) -> float:
-        rates = {}
         stalls = _joined([*((since, until) for _, since, until in end.pauses), *end.holds])
-        for process, share in self._shares.items():
-            stalled = sum(
-                max(0, min(until, share.last) - max(since, share.first)) for since, until in stalls
-            )
-            active = share.last - share.first - stalled
-            if active >= _LEAST_NS:
+        shares = self._during_load(end.lives)
+        rates, starved = {}, set()
+        for process, share in shares.items():
+            if any([self._starved(process, *stretch, stalls) for stretch in share.stretches]):
+                starved.add(process)
+            active = share.last - share.first - _within(stalls, share.first, share.last)
+            if active >= _STRETCH_NS:
                 rates[process] = share.calls * 1e9 / active
-        if not rates:
+        if not any(rates.values()):
             return 1.0
         mean = sum(rates.values()) / len(rates)
+        enough = sum(share.calls for share in shares.values()) >= _LEAST_CALLS
         for process, rate in rates.items():
-            if sum(share.calls for share in self._shares.values()) < _LEAST_CALLS:
-                break
-            if rate < _STARVING * mean:
+            if enough and rate < _STARVING * mean and process not in starved:
                 self._ledger.violation(
                     f"{process} starves: {rate:.1f} calls a second, where the mean is {mean:.1f}"
                 )
         squares = sum(rate * rate for rate in rates.values())
         return round(sum(rates.values()) ** 2 / (len(rates) * squares), 3)
 
-    def _percentile(self, share: int) -> float:
-        """An upper bound, to a factor of two."""
-        left = sum(self._waits.values()) * share / 100
-        for bits in sorted(self._waits):
-            left -= self._waits[bits]
-            if left <= 0:
-                return round((1 << bits) / 1e6, 3)
-        return 0.0
+    def _during_load(self, lives: Mapping[str, Life]) -> dict[str, _Share]:
+        """Each process's share of its life under load, also of one that got nothing."""
+        shares = dict(self._shares)
+        for process, life in lives.items():
+            if life.began >= life.ended:
+                # It only helped to finish.
+                shares.pop(process, None)
+                continue
+            share = shares.setdefault(process, _Share(life.began, life.began))
+            if share.first - life.began > _STRETCH_NS:
+                share.stretches.insert(0, (life.began, share.first))
+            share.first = min(share.first, life.began)
+            share.served(life.ended)
+        return shares
+
+    def _starved(
+        self, process: str, since: int, until: int, stalls: Sequence[tuple[int, int]]
+    ) -> bool:
+        """Judge a stretch in which a process got nothing."""
+        idle = until - since - _within(stalls, since, until)
+        # Whole ticks between, so that what it got itself at the ends is not among them.
+        ticks = range(since // _TICK_NS + 1, until // _TICK_NS)
+        others = sum(self._ticks[tick] for tick in ticks)
+        if idle <= _STRETCH_NS or others < _MEANWHILE:
+            return False
+        self._ledger.violation(
+            f"{process} starves: nothing for {idle / 1e6:.0f} ms, in which others had "
+            f"{others:,} calls"
+        )
+        return True
 
 
-def _held(op: Op, end: End) -> bool:
+def _held(op: Op, until: int, end: End) -> bool:
     """Whether somebody was made to hold the lock, or the caller was stopped, during the call."""
-    stretches = [(since, until) for _, since, until in end.pauses]
-    return any(
-        since < op.returned and until > op.invoked for since, until in [*stretches, *end.holds]
-    )
+    stretches = [(since, stop) for _, since, stop in end.pauses]
+    return any(since < until and stop > op.invoked for since, stop in [*stretches, *end.holds])
+
+
+def _within(stretches: Iterable[tuple[int, int]], since: int, until: int) -> int:
+    """How much of a time falls into stretches that do not overlap."""
+    return sum(max(0, min(stop, until) - max(start, since)) for start, stop in stretches)
 
 
 def _joined(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:

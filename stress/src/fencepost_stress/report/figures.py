@@ -1,7 +1,7 @@
 """Figures of a run: latencies by operation, calls over time, how fairly workers were served.
 
-Memory is bounded: latencies go into buckets whose width grows with the value (an error of
-at most three per cent), calls over time into buckets of a tenth of a second.
+Memory is bounded: latencies go into buckets whose width grows with the value, calls over
+time into buckets of a tenth of a second.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..durations import Durations
 from ..operations import Op
 from .origin import Origin
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
-_STEPS = 24
-"""Buckets for each doubling of a latency."""
 _TICK_MS = 100
 _POINTS = 600
 _INCARNATION = re.compile(r"(.+?-\d+)-\d+(-t\d+)?")
@@ -30,8 +29,7 @@ class Latency:
     count: int = 0
     refused: int = 0
     unknown: int = 0
-    longest_ns: int = 0
-    buckets: Counter[int] = field(default_factory=Counter)
+    took: Durations = field(default_factory=Durations)
 
     def add(self, op: Op) -> None:
         self.count += 1
@@ -39,18 +37,7 @@ class Latency:
             self.unknown += 1
             return
         self.refused += op.status == "fail" or op.result is False
-        took = max(op.returned - op.invoked, 1)
-        self.longest_ns = max(self.longest_ns, took)
-        self.buckets[round(math.log2(took) * _STEPS)] += 1
-
-    def percentile(self, percent: float) -> float:
-        """In milliseconds: so many per cent of the calls took no longer."""
-        wanted = math.ceil(sum(self.buckets.values()) * percent / 100)
-        for bucket in sorted(self.buckets):
-            wanted -= self.buckets[bucket]
-            if wanted <= 0:
-                return round(min(2 ** (bucket / _STEPS), self.longest_ns) / 1e6, 3)
-        return 0.0
+        self.took.add(op.returned - op.invoked)
 
     def describe(self, name: str) -> dict[str, Any]:
         return {
@@ -58,8 +45,8 @@ class Latency:
             "count": self.count,
             "refused": self.refused,
             "unknown": self.unknown,
-            "ms": [self.percentile(percent) for percent in PERCENTILES],
-            "longest_ms": round(self.longest_ns / 1e6, 3),
+            "ms": [self.took.percentile(percent) for percent in PERCENTILES],
+            "longest_ms": round(self.took.longest / 1e6, 3),
         }
 
 

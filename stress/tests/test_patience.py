@@ -1,0 +1,158 @@
+"""L1 passes what is right, and objects to busy answers, to hanging and to starving."""
+
+from __future__ import annotations
+
+import pytest
+from evidence import LEASE, Evidence, objecting
+
+from fencepost_stress.checkers.base import Life
+from fencepost_stress.checkers.l1_patience import Patience
+
+
+def busy(evidence: Evidence, waited_ms: int) -> None:
+    evidence.invoke("a", "runs.claim_next", runner_id="a", claim_token="a/1", lease_ms=LEASE)
+    evidence.pass_ms(waited_ms)
+    evidence.fail("a", "busy")
+
+
+@pytest.mark.parametrize(
+    "waited_ms, stopped, verdict",
+    [
+        (10, False, "invalid"),
+        (10, True, "invalid"),
+        (5001, False, "invalid"),
+        (5001, True, "valid"),
+    ],
+)
+def test_l1_a_busy_answer(waited_ms: int, stopped: bool, verdict: str) -> None:
+    evidence = Evidence()
+    busy(evidence, waited_ms)
+    pauses = [("b", 0, 1 << 60)] if stopped else []
+    assert evidence.judge(Patience, pauses=pauses).verdict == verdict
+
+
+def test_l1_a_fault_that_holds_the_lock_is_a_reason_too() -> None:
+    evidence = Evidence()
+    busy(evidence, 5001)
+    assert evidence.judge(Patience, holds=[(0, 1 << 60)]).verdict == "valid"
+
+
+def test_l1_a_call_that_waits_for_longer_than_the_timeout() -> None:
+    evidence = Evidence()
+    evidence.invoke("a", "runs.claim_next", runner_id="a", claim_token="a/1", lease_ms=LEASE)
+    evidence.pass_ms(6000)
+    evidence.clock("a")
+    evidence.ok("a", None)
+    assert evidence.judge(Patience).verdict == "invalid"
+
+
+def test_l1_a_longer_wait_with_a_reason_hides_no_other() -> None:
+    evidence = Evidence()
+    for number, waited_ms in enumerate((20_000, 6000)):
+        token = f"a/{number}"
+        evidence.invoke("a", "runs.claim_next", runner_id="a", claim_token=token, lease_ms=LEASE)
+        evidence.pass_ms(waited_ms)
+        evidence.clock("a")
+        evidence.ok("a", None)
+    found = evidence.judge(Patience, holds=[(0, 10_000_000_000)])
+    assert (found.verdict, found.violation_count) == ("invalid", 1)
+    assert found.details["longest_ms"] >= 20_000
+
+
+@pytest.mark.parametrize("every, verdict", [(2, "valid"), (100, "invalid")])
+def test_l1_a_worker_that_starves(every: int, verdict: str) -> None:
+    evidence = Evidence()
+    for number in range(1000):
+        evidence.claim_nothing("a")
+        if number % every == 0:
+            evidence.claim_nothing("b")
+        evidence.pass_ms(10)
+    found = evidence.judge(Patience)
+    assert found.verdict == verdict
+    assert found.details["jain"] < (1 if verdict == "valid" else 0.6)
+
+
+def hung(evidence: Evidence) -> None:
+    """A claim that read the clock, and never came back; the others go on for 6 s."""
+    evidence.invoke("b", "runs.claim_next", runner_id="b", claim_token="b/1", lease_ms=LEASE)
+    evidence.clock("b")
+    for _ in range(600):
+        evidence.claim_nothing("a")
+        evidence.pass_ms(10)
+
+
+def test_l1_a_call_that_hangs_at_the_end() -> None:
+    evidence = Evidence()
+    evidence.claim_nothing("b")
+    hung(evidence)
+    assert objecting(evidence) == {"L1"}
+    found = evidence.judge(Patience)
+    assert "had not returned after 5992 ms" in found.reason
+    assert evidence.judge(Patience, holds=[(0, 1 << 60)]).verdict == "valid"
+
+
+@pytest.mark.parametrize("killed_after_ms, verdict", [(2000, "valid"), (5500, "invalid")])
+def test_l1_a_call_whose_process_was_killed_hung_until_then(
+    killed_after_ms: int, verdict: str
+) -> None:
+    evidence = Evidence()
+    hung(evidence)
+    gone = killed_after_ms * 1_000_000
+    assert evidence.judge(Patience, lives={"b": Life(0, gone, gone)}).verdict == verdict
+
+
+def test_l1_a_worker_that_gets_nothing_at_all() -> None:
+    evidence = Evidence()
+    for _ in range(350):
+        evidence.claim_nothing("a")
+        evidence.claim_nothing("c")
+        evidence.pass_ms(10)
+    assert evidence.judge(Patience).verdict == "valid"
+    end = 3_500_000_000
+    lives = {process: Life(0, end, end) for process in "abc"}
+    found = evidence.judge(Patience, lives=lives)
+    assert (found.verdict, found.violation_count) == ("invalid", 1)
+    assert "b starves: nothing for 3500 ms, in which others had" in found.reason
+    assert found.details["jain"] == pytest.approx(2 / 3, abs=0.001)
+    # One that came when the load was over has nothing to complain about.
+    assert evidence.judge(Patience, lives={"b": Life(end, end, end * 2)}).verdict == "valid"
+
+
+@pytest.mark.parametrize("stopped, verdict", [(False, "invalid"), (True, "valid")])
+def test_l1_a_stretch_without_anything_in_a_long_life(stopped: bool, verdict: str) -> None:
+    evidence = Evidence()
+    for number in range(2000):
+        evidence.claim_nothing("a")
+        if not 800 <= number < 1200:
+            evidence.claim_nothing("b")
+        evidence.pass_ms(10)
+    pauses = [("b", 8_000_000_000, 10_000_000_000)] if stopped else []
+    found = evidence.judge(Patience, pauses=pauses)
+    assert found.verdict == verdict
+    assert stopped or "b starves: nothing for 40" in found.reason
+
+
+@pytest.mark.parametrize("end_of", ["first", "last"])
+def test_l1_a_stretch_at_the_beginning_or_the_end(end_of: str) -> None:
+    evidence = Evidence()
+    for number in range(1000):
+        evidence.claim_nothing("a")
+        if (number >= 400) == (end_of == "first"):
+            evidence.claim_nothing("b")
+        evidence.pass_ms(10)
+    assert evidence.judge(Patience).verdict == "valid"
+    end = 10_000_000_000
+    found = evidence.judge(Patience, lives={"b": Life(0, end, end)})
+    assert "b starves: nothing for" in found.reason
+
+
+def test_l1_percentiles_are_good_to_two_per_cent() -> None:
+    evidence = Evidence()
+    for ms in range(1, 101):
+        evidence.invoke("a", "runs.claim_next", runner_id="a", claim_token=f"{ms}", lease_ms=LEASE)
+        evidence.pass_ms(ms * 10)
+        evidence.clock("a")
+        evidence.ok("a", None)
+    found = evidence.judge(Patience).details
+    for percent in (50, 95, 99):
+        assert found[f"p{percent}_ms"] == pytest.approx(percent * 10, rel=0.02)
