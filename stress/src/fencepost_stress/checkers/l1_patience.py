@@ -150,8 +150,9 @@ class Patience:
         shares = self._during_load(end.lives)
         rates, starved = {}, set()
         for process, share in shares.items():
-            if any([self._starved(process, *stretch, stalls) for stretch in share.stretches]):
-                starved.add(process)
+            for since, until in share.stretches:
+                if self._starved(process, since, until, stalls):
+                    starved.add(process)
             active = share.last - share.first - _within(stalls, share.first, share.last)
             if active >= _STRETCH_NS:
                 rates[process] = share.calls * 1e9 / active
