@@ -4,7 +4,7 @@ Each run is owned by exactly one live process, taken over when its owner dies, r
 an owner that comes back too late, continued once, and never stranded.
 """
 
-from . import errors, paths
+from . import errors, observing, paths
 from ._version import __version__
 from .canonical import canonical_json, fingerprint
 from .engine.info import EngineInfo, engine_info
@@ -65,6 +65,7 @@ __all__ = [
     "engine_info",
     "errors",
     "fingerprint",
+    "observing",
     "open",
     "paths",
 ]

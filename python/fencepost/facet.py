@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from . import logs
 from .engine.protocol import Engine, Row, Value
 from .pages import Page, make_page, place_of
 from .validation import optional_limit
@@ -16,10 +17,29 @@ Item = TypeVar("Item")
 class Facet:
     """The operations on one table: checked arguments down, records up."""
 
-    __slots__ = ("_engine",)
+    __slots__ = ("_engine", "_path")
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, path: str) -> None:
+        self._path = path
+        self.use_engine(engine)
+
+    def use_engine(self, engine: Engine) -> None:
+        """Do what comes with this engine: the store's own, or one that is observed."""
         self._engine = engine
+
+    def _refused(self, operation: str, *key: str) -> None:
+        """A token was refused: `key` is the run id, or controller and key."""
+        logs.refused(self._path, operation, "/".join(key))
+
+    def _each_kept(
+        self, operation: str, claims: Sequence[tuple[str, ...]], results: list[bool]
+    ) -> list[bool]:
+        """The results of a batch; each claim is its key and then its token."""
+        if False in results:
+            for claim, kept in zip(claims, results, strict=True):
+                if not kept:
+                    self._refused(operation, *claim[:-1])
+        return results
 
     def _page(
         self,

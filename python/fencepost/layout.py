@@ -10,6 +10,7 @@ import re
 from functools import cache
 from typing import TypeAlias
 
+from . import logs
 from .engine.protocol import Engine
 from .errors import UnsupportedSchemaError
 from .statements import script
@@ -83,6 +84,7 @@ def prepare(engine: Engine, path: str, *, read_only: bool) -> None:
         if foreign:
             raise _foreign(path, foreign)
         _check(engine, path, {str(row[0]) for row in engine.read("layout.tables", {})})
+        logs.created(path, missing, new=unfinished)
 
 
 def _schema_id(engine: Engine, tables: set[str]) -> str | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import guard as guards, layout, sqlite_versions
+from . import guard as guards, layout, logs, sqlite_versions
 from .clock import MIN_TIME_MS, system_clock
 from .engine import probe
 from .engine.protocol import MAX_TIME_MS, Clock, Engine
@@ -19,9 +19,11 @@ from .errors import (
     StoreIOError,
     refusal,
 )
+from .observing.events import Listener
+from .observing.hooks import checked_listener
 from .shown import shown
 from .store import Store
-from .validation import absolute_path, choice, integer
+from .validation import absolute_path, choice, integer, items
 from .waiting import Ringing
 
 SYNCHRONOUS = ("full", "normal", "off")
@@ -36,6 +38,7 @@ def open(
     busy_timeout_ms: int = 5000,
     guard: str | None = None,
     clock: Callable[[], int] | None = None,
+    hooks: Iterable[Listener] = (),
 ) -> Store:
     """Open the store in a file, which is created where it does not exist.
 
@@ -51,6 +54,7 @@ def open(
             `"warn"` or `"off"`. Default: refuse `sqlite3.connect` while the native engine
             has the file, warn of the rest.
         clock: gives milliseconds since the epoch; default the system's clock.
+        hooks: listeners to tell of what the store does, as by `store.hooks.add`.
 
     Returns the open store. Raises InvalidArgumentError, UnsupportedSchemaError,
     CorruptStoreError, StoreIOError, ReadOnlyStoreError, StoreBusyError,
@@ -64,7 +68,8 @@ def open(
         choice(guard, "guard", guards.CHOICES)
     if clock is not None and not callable(clock):
         raise InvalidArgumentError("clock: expected a callable that gives milliseconds")
-    chosen, _ = choose(engine)
+    listeners = [checked_listener(listener) for listener in items(hooks, "hooks")]
+    chosen, reason = choose(engine)
     if not read_only:
         _create_file(full_path)
         if os.access(full_path, os.R_OK) and not os.access(full_path, os.W_OK):
@@ -84,7 +89,7 @@ def open(
         guards.release(this, guard)
         raise
     ringing: Any = Ringing(connection, full_path)
-    return Store(
+    store = Store(
         connection if read_only else ringing,
         path=full_path,
         name=chosen,
@@ -92,6 +97,10 @@ def open(
         clock=system_clock if clock is None else _checked(clock),
         on_close=lambda: guards.release(this, guard),
     )
+    for listener in listeners:
+        store.hooks.add(listener)
+    logs.opened(full_path, chosen, reason, read_only=read_only)
+    return store
 
 
 def _create_file(path: str) -> None:

@@ -121,7 +121,9 @@ class Queue(Facet):
         now: datetime | str | None = None,
     ) -> builtins.list[bool]:
         """`renew` for many claims in one transaction, a result for each."""
-        return self._engine.renew_claims(_claims(claims), checked_lease(lease_ms), time_ms(now))
+        given = _claims(claims)
+        results = self._engine.renew_claims(given, checked_lease(lease_ms), time_ms(now))
+        return self._each_kept("queue.renew", given, results)
 
     def settle(
         self, *, claim: QueueClaim | Mapping[str, Any], now: datetime | str | None = None
@@ -139,7 +141,10 @@ class Queue(Facet):
         now: datetime | str | None = None,
     ) -> builtins.list[bool]:
         """`settle` for many claims in one transaction, a result for each."""
-        return self._engine.settle_claims(_claims(claims), time_ms(now))
+        given = _claims(claims)
+        return self._each_kept(
+            "queue.settle", given, self._engine.settle_claims(given, time_ms(now))
+        )
 
     def requeue(
         self,
@@ -160,7 +165,10 @@ class Queue(Facet):
         time_ms(now)
         controller, key, token = _claim(claim)
         at = ms_from_time(available_at, "available_at")
-        return self._engine.requeue_claim(controller, key, token, at, error_text(error))
+        requeued = self._engine.requeue_claim(controller, key, token, at, error_text(error))
+        if not requeued:
+            self._refused("queue.requeue", controller, key)
+        return requeued
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[QueueItem]:
         """All rows by (available_at, controller, key), claimed ones included."""

@@ -204,7 +204,10 @@ class Runs(Facet):
     ) -> bool:
         """Let the lease end `lease_ms` from now. False where the claim is lost or expired."""
         claim = (checked_run_id(run_id), key(claim_token, "claim_token"))
-        return self._engine.renew_runs([claim], checked_lease(lease_ms), time_ms(now))[0]
+        renewed = self._engine.renew_runs([claim], checked_lease(lease_ms), time_ms(now))[0]
+        if not renewed:
+            self._refused("runs.renew", run_id)
+        return renewed
 
     def renew_many(
         self,
@@ -214,13 +217,18 @@ class Runs(Facet):
         now: datetime | str | None = None,
     ) -> builtins.list[bool]:
         """`renew` for many (run_id, claim_token) in one transaction, a result for each."""
-        return self._engine.renew_runs(_claims(claims), checked_lease(lease_ms), time_ms(now))
+        given = _claims(claims)
+        results = self._engine.renew_runs(given, checked_lease(lease_ms), time_ms(now))
+        return self._each_kept("runs.renew", given, results)
 
     def verify(self, *, run_id: str, claim_token: str, now: datetime | str | None = None) -> bool:
         """Whether the claim is live now. Changes nothing."""
-        return self._engine.verify_run(
+        live = self._engine.verify_run(
             checked_run_id(run_id), key(claim_token, "claim_token"), time_ms(now)
         )
+        if not live:
+            self._refused("runs.verify", run_id)
+        return live
 
     def park(self, *, run_id: str, claim_token: str, now: datetime | str | None = None) -> bool:
         """Give the run back for another runner to resume.
@@ -228,24 +236,36 @@ class Runs(Facet):
         Works after the lease has ended too, as long as nobody claimed the run since.
         False where the claim is lost.
         """
-        return self._engine.park_run(
+        parked = self._engine.park_run(
             checked_run_id(run_id), key(claim_token, "claim_token"), time_ms(now)
         )
+        if not parked:
+            self._refused("runs.park", run_id)
+        return parked
 
     def complete(self, *, run_id: str, claim_token: str, now: datetime | str | None = None) -> bool:
         """Mark the run done. Like `park`, it works until somebody else claimed the run."""
         claim = (checked_run_id(run_id), key(claim_token, "claim_token"))
-        return self._engine.complete_runs([claim], time_ms(now))[0]
+        completed = self._engine.complete_runs([claim], time_ms(now))[0]
+        if not completed:
+            self._refused("runs.complete", run_id)
+        return completed
 
     def complete_many(
         self, *, claims: Iterable[tuple[str, str]], now: datetime | str | None = None
     ) -> builtins.list[bool]:
         """`complete` for many (run_id, claim_token) in one transaction, a result for each."""
-        return self._engine.complete_runs(_claims(claims), time_ms(now))
+        given = _claims(claims)
+        return self._each_kept(
+            "runs.complete", given, self._engine.complete_runs(given, time_ms(now))
+        )
 
     def delete(self, *, run_id: str, claim_token: str) -> bool:
         """Delete the run, which frees its parent's one slot. False where the claim is lost."""
-        return self._engine.delete_run(checked_run_id(run_id), key(claim_token, "claim_token"))
+        deleted = self._engine.delete_run(checked_run_id(run_id), key(claim_token, "claim_token"))
+        if not deleted:
+            self._refused("runs.delete", run_id)
+        return deleted
 
     def repair_source(
         self,

@@ -10,7 +10,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from . import maintenance
+from . import logs, maintenance
 from .effects import Effects
 from .engine.protocol import Clock, Engine
 from .errors import InvalidArgumentError, refusal
@@ -18,6 +18,7 @@ from .events import Events
 from .feed import Feed
 from .keeping import Claim, Lease, end_of
 from .maintenance import Checkpoint, Pruned, Stats
+from .observing.hooks import Hooks, Telling
 from .queue import Queue
 from .records import Run
 from .requests import Requests
@@ -42,6 +43,7 @@ class Store:
         engine_name: `"native"` or `"python"`.
         read_only: whether it was opened only for reading.
         resources, queue, effects, requests, events, runs, feed: the operations, by table.
+        hooks: who is told of what this store does.
     """
 
     def __init__(
@@ -64,19 +66,26 @@ class Store:
         self.path = path
         self.engine_name = name
         self.read_only = read_only
-        self.resources = Resources(engine)
-        self.queue = Queue(engine)
-        self.effects = Effects(engine)
-        self.requests = Requests(engine)
-        self.events = Events(engine)
-        self.runs = Runs(engine)
-        self.feed = Feed(engine)
+        self.resources = Resources(engine, path)
+        self.queue = Queue(engine, path)
+        self.effects = Effects(engine, path)
+        self.requests = Requests(engine, path)
+        self.events = Events(engine, path)
+        self.runs = Runs(engine, path)
+        self.feed = Feed(engine, path)
+        self._telling = Telling(path, name)
+        facets = (
+            *(self.resources, self.queue, self.effects, self.requests, self.events),
+            *(self.runs, self.feed),
+        )
+        self.hooks = Hooks(self._telling, engine, facets)
 
     def close(self) -> None:
         """Close the store; again does nothing. Waits for calls of other threads to end."""
         self._engine.close()
         if self._forgotten.detach() is not None:
             self._on_close()
+            logs.closed(self.path)
 
     def wait(
         self,
@@ -193,13 +202,17 @@ class Store:
 
         Returns how many rows went. Sequence numbers never come back.
         """
-        return maintenance.prune(
-            self._engine,
-            done_before=done_before,
-            events_before=events_before,
-            limit=limit,
-            unread=unread,
-        )
+        with self._telling.call("store", "prune") as call:
+            pruned = maintenance.prune(
+                self._engine,
+                done_before=done_before,
+                events_before=events_before,
+                limit=limit,
+                unread=unread,
+            )
+            count = pruned.runs + pruned.events + pruned.run_events
+            call.facts = iter([("prune", {"count": count})])
+        return pruned
 
     def backup(
         self,
@@ -221,14 +234,15 @@ class Store:
 
         Raises StoreIOError, CorruptStoreError, StoreFullError; nothing is left then.
         """
-        maintenance.backup(
-            self._engine,
-            self.engine_name,
-            path,
-            pages=pages,
-            pause_ms=pause_ms,
-            progress=progress,
-        )
+        with self._telling.call("store", "backup"):
+            maintenance.backup(
+                self._engine,
+                self.engine_name,
+                path,
+                pages=pages,
+                pause_ms=pause_ms,
+                progress=progress,
+            )
 
     def checkpoint(self, mode: str = "passive") -> Checkpoint:
         """Move the write-ahead log into the database.
@@ -242,7 +256,13 @@ class Store:
         """
         if self.read_only:
             raise refusal("read_only", self.path)
-        return maintenance.checkpoint(self._engine, mode)
+        with self._telling.call("store", "checkpoint") as call:
+            done = maintenance.checkpoint(self._engine, mode)
+            fields = {"count": done.moved_frames, "failed": not done.complete}
+            call.facts = iter([("checkpoint", fields)])
+        if not done.complete:
+            logs.held_up(self.path, mode, done.wal_frames, done.moved_frames)
+        return done
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,4 @@
-"""Which processes have a store's files open, as far as Linux tells (proc(5)).
-
-Locks are those of SQLite's WAL index: bytes of the `-shm` file ("WAL-mode File Format",
-section 2.3.1).
-"""
+"""Which processes have a store's files open, as far as Linux tells (proc(5))."""
 
 from __future__ import annotations
 
@@ -13,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_PROC = Path("/proc")
-_WRITE, _CHECKPOINT, _RECOVER, _READ_0, _READ_LAST = 120, 121, 122, 123, 127
+from ..holders import PROC, command, locks
 
 
 @dataclass(slots=True)
@@ -53,16 +48,16 @@ def openers(path: str) -> list[Opener] | None:
     A process of another user shows only to root.
     """
     wanted = set(_identities(path))
-    if not (_PROC / "self" / "fd").is_dir():
+    if not (PROC / "self" / "fd").is_dir():
         return None
-    locks = _locks(f"{path}-shm")
+    held = locks(path) or {}
     found = []
-    for folder in _PROC.iterdir():
+    for folder in PROC.iterdir():
         if not folder.name.isdigit() or int(folder.name) == os.getpid():
             continue
         if _has_open(folder, wanted):
             pid = int(folder.name)
-            found.append(Opener(pid, _command(folder), _engines(folder), locks.get(pid, [])))
+            found.append(Opener(pid, command(pid), _engines(folder), held.get(pid, [])))
     return sorted(found, key=lambda opener: opener.pid)
 
 
@@ -84,15 +79,6 @@ def _has_open(folder: Path, wanted: set[tuple[int, int]]) -> bool:
     return False
 
 
-def _command(folder: Path) -> str:
-    with suppress(OSError):
-        words = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-        name = " ".join(word for word in words if word)
-        if name:
-            return name if len(name) <= 80 else f"{name[:79]}…"
-    return "unknown"
-
-
 def _engines(folder: Path) -> list[str]:
     """The libraries that the process has loaded; a loaded one need not be in use."""
     engines = []
@@ -103,35 +89,3 @@ def _engines(folder: Path) -> list[str]:
         if "/_sqlite3." in loaded:
             engines.append("python")
     return engines
-
-
-def _locks(index: str) -> dict[int, list[str]]:
-    """Per process, which locks it holds on the WAL index."""
-    held: dict[int, list[str]] = {}
-    try:
-        status = os.stat(index)
-        listed = (_PROC / "locks").read_text("utf-8", "replace")
-    except OSError:
-        return held
-    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-    for line in listed.splitlines():
-        fields = line.split()
-        # "1: POSIX ADVISORY READ 6373 fe:00:1234 124 124"; "->" marks one who waits.
-        if len(fields) == 8 and fields[5] == place and fields[6].isdigit():
-            names = held.setdefault(int(fields[4]), [])
-            name = _lock(int(fields[6]), fields[3])
-            if name is not None and name not in names:
-                names.append(name)
-    return held
-
-
-def _lock(byte: int, kind: str) -> str | None:
-    if byte == _WRITE:
-        return "write"
-    if byte == _CHECKPOINT:
-        return "checkpoint"
-    if byte == _RECOVER:
-        return "recover"
-    if _READ_0 <= byte <= _READ_LAST and kind == "READ":
-        return "read"
-    return None

@@ -1,0 +1,66 @@
+"""The logger `fencepost`, and what is logged at which level; docs/observing.md has the table.
+
+Never a claim token, an input, a spec or a payload: whoever reads a log may not act on a claim.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from .holders import command, locks
+
+logger = logging.getLogger("fencepost")
+# An application that configures no logging hears nothing, not even warnings on stderr.
+logger.addHandler(logging.NullHandler())
+
+
+def opened(path: str, engine: str, reason: str, *, read_only: bool) -> None:
+    """A store was opened; `reason` says why this engine serves it."""
+    how = " for reading" if read_only else ""
+    logger.debug("%s: opened%s with the %s engine: %s", path, how, engine, reason)
+
+
+def closed(path: str) -> None:
+    """A store was closed."""
+    logger.debug("%s: closed", path)
+
+
+def created(path: str, missing: frozenset[str], *, new: bool) -> None:
+    """Tables, indexes and triggers were made; of a file that is not new only the additions."""
+    if new:
+        logger.info("%s: the schema was created", path)
+    else:
+        names = ", ".join(sorted(missing))
+        logger.info("%s: added to the shared tables: %s", path, names)
+
+
+def held_up(path: str, mode: str, pages: int, moved: int) -> None:
+    """A checkpoint did not get through, because of a reader or a writer."""
+    level = logging.INFO if mode == "passive" else logging.WARNING
+    if logger.isEnabledFor(level):
+        held = locks(path) or {}
+        who = ", ".join(f"{pid} ({command(pid)})" for pid in sorted(held) if "read" in held[pid])
+        logger.log(
+            level,
+            "%s: the %s checkpoint moved %d of %d pages, others read or write%s",
+            path,
+            mode,
+            moved,
+            pages,
+            f"; at this moment reads: {who}" if who else "",
+        )
+
+
+def refused(path: str, operation: str, subject: str) -> None:
+    """A claim's token was not, or no longer, good for an operation.
+
+    Arguments:
+        path: the store's file.
+        operation: what was asked for, `"runs.renew"`.
+        subject: the run, or controller and key.
+    """
+    # To ask whether a claim is live is no sign of trouble; to act on a lost one is.
+    level = logging.DEBUG if operation == "runs.verify" else logging.WARNING
+    logger.log(
+        level, "%s: %s of %s refused: the claim is lost or expired", path, operation, subject
+    )

@@ -1,0 +1,181 @@
+"""The logger `fencepost`: what it says at which level, and what it never says."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import fencepost
+from fencepost import Store
+from tests.support import SetClock, at, enqueue, put, sql
+from tests.test_engine_choice import environment
+
+Said = list[tuple[str, str]]
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Callable[[], Said]:
+    """What was logged since the last look, as (level, message)."""
+    caplog.set_level(logging.DEBUG, "fencepost")
+
+    def look() -> Said:
+        found = [(record.levelname, record.getMessage()) for record in caplog.records]
+        assert {record.name for record in caplog.records} <= {"fencepost"}
+        caplog.clear()
+        return found
+
+    return look
+
+
+def test_opening_and_closing(
+    open_store: Callable[..., Store], path: str, engine: str, said: Callable[[], Said]
+) -> None:
+    with open_store() as store:
+        store.close()
+    reason = f"opened with the {engine} engine: the engine argument asks for it"
+    assert said() == [
+        ("INFO", f"{path}: the schema was created"),
+        ("DEBUG", f"{path}: {reason}"),
+        ("DEBUG", f"{path}: closed"),
+    ]
+    with open_store(read_only=True):
+        pass
+    assert said()[0] == ("DEBUG", f"{path}: {reason.replace('opened', 'opened for reading')}")
+
+
+def test_what_is_added_to_another_programs_tables(
+    open_store: Callable[..., Store], path: str, said: Callable[[], Said]
+) -> None:
+    open_store().close()
+    sql(path, "DROP INDEX fencepost_queue_idle")
+    said()
+    open_store()
+    assert said()[0] == ("INFO", f"{path}: added to the shared tables: fencepost_queue_idle")
+
+
+def test_refusals(store: Store, path: str, clock: SetClock, said: Callable[[], Said]) -> None:
+    enqueue(store, "r", claim_token="t", now=None)
+    put(store, now=None)
+    claim = store.queue.claim_next(controllers=["ctl"], lease_ms=1000)
+    assert claim is not None
+    clock.advance(1000)
+    said()
+    late = {"run_id": "r", "claim_token": "t"}
+    wrong = {"run_id": "r", "claim_token": "s3cret"}
+    store.runs.renew(**late, lease_ms=1)
+    store.runs.verify(**late)
+    store.runs.park(**wrong)
+    store.runs.complete(**wrong)
+    store.runs.delete(**wrong)
+    store.runs.renew_many(claims=[("r", "t"), ("q", "s3cret")], lease_ms=1)
+    store.runs.complete_many(claims=[("r", "t"), ("q", "s3cret")])
+    store.queue.renew(claim=claim, lease_ms=1)
+    store.queue.settle_many(claims=[claim, claim])
+    store.queue.requeue(claim=claim, available_at=at())
+
+    def refused(operation: str, subject: str) -> tuple[str, str]:
+        level = "DEBUG" if operation == "runs.verify" else "WARNING"
+        return level, f"{path}: {operation} of {subject} refused: the claim is lost or expired"
+
+    assert said() == [
+        refused("runs.renew", "r"),
+        refused("runs.verify", "r"),
+        refused("runs.park", "r"),
+        refused("runs.complete", "r"),
+        refused("runs.delete", "r"),
+        refused("runs.renew", "r"),
+        refused("runs.renew", "q"),
+        refused("runs.complete", "q"),
+        refused("queue.renew", "ctl/k"),
+        refused("queue.settle", "ctl/k"),
+        refused("queue.requeue", "ctl/k"),
+    ]
+
+
+def test_what_is_kept_is_not_logged(store: Store, said: Callable[[], Said]) -> None:
+    enqueue(store, "r", claim_token="s3cret", input={"password": "s3cret"})
+    put(store, spec={"password": "s3cret"})
+    claim = store.queue.claim_next(controllers=["ctl"], lease_ms=1000, now=at())
+    assert claim is not None
+    said()
+    claims = [("r", "s3cret")]
+    assert store.runs.renew_many(claims=claims, lease_ms=1000, now=at()) == [True]
+    assert store.runs.complete(run_id="r", claim_token="s3cret")
+    assert store.queue.settle(claim=claim)
+    assert store.checkpoint().complete
+    assert said() == []
+
+
+def test_a_checkpoint_that_a_reader_holds_up(
+    open_store: Callable[..., Store], path: str, said: Callable[[], Said]
+) -> None:
+    store = open_store(busy_timeout_ms=0)
+    script = (
+        "import sqlite3, sys\n"
+        "reader = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "reader.execute('BEGIN')\n"
+        "reader.execute('SELECT count(*) FROM queue').fetchone()\n"
+        "print('reads', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    reader = subprocess.Popen(
+        [sys.executable, "-c", script, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == b"reads\n"
+        enqueue(store, "r")
+        said()
+        done = store.checkpoint("truncate")
+        reader.communicate()
+    assert not done.complete
+    ((level, message),) = said()
+    assert level == "WARNING"
+    assert message.startswith(
+        f"{path}: the truncate checkpoint moved {done.moved_frames} of {done.wal_frames} pages, "
+        f"others read or write; at this moment reads: {reader.pid} ({sys.executable} -c "
+    )
+
+
+def test_the_reason_for_the_python_engine(tmp_path: Path) -> None:
+    code = (
+        "import logging, sys, fencepost;"
+        "logging.basicConfig(level=logging.DEBUG, stream=sys.stdout, format='%(message)s');"
+        "fencepost.open(sys.argv[1]).close()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "s")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(tmp_path, "absent", FENCEPOST_ENGINE="auto"),
+    )
+    said = "opened with the python engine: the native extension is not installed"
+    assert f"{tmp_path / 's'}: {said}" in done.stdout.splitlines()
+
+
+def test_without_logging_configured_nothing_is_printed(tmp_path: Path, engine: str) -> None:
+    code = (
+        "import sys, fencepost\n"
+        "with fencepost.open(sys.argv[1], engine=sys.argv[2]) as store:\n"
+        "    print(store.runs.complete(run_id='r', claim_token='t'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "s"), engine],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ},
+    )
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_the_logger_has_the_packages_name() -> None:
+    handlers = logging.getLogger(fencepost.__name__).handlers
+    assert any(isinstance(handler, logging.NullHandler) for handler in handlers)
