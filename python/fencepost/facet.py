@@ -21,10 +21,6 @@ class Facet:
 
     def __init__(self, engine: Engine, path: str) -> None:
         self._path = path
-        self.use_engine(engine)
-
-    def use_engine(self, engine: Engine) -> None:
-        """Do what comes with this engine: the store's own, or one that is observed."""
         self._engine = engine
 
     def _refused(self, operation: str, *key: str) -> None:
@@ -62,6 +58,11 @@ class Facet:
     ) -> Item | None:
         rows = self._engine.read(statement, params)
         return record(rows[0]) if rows else None
+
+
+def use_engine(facet: Facet, engine: Engine) -> None:
+    """Have the facet's operations done by this engine: the store's own, or an observed one."""
+    facet._engine = engine
 
 
 def new_token() -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ..engine.protocol import Engine
 from ..errors import FencepostError, InvalidArgumentError, StoreBusyError
-from ..facet import Facet
+from ..facet import Facet, use_engine
 from ..logs import logger
 from .engine import ObservedEngine
 from .events import Listener, StoreEvent
@@ -140,7 +140,7 @@ class Hooks:
         self._telling.listeners = listeners
         observed: Any = ObservedEngine(self._engine, self._telling)
         for facet in self._facets:
-            facet.use_engine(observed if listeners else self._engine)
+            use_engine(facet, observed if listeners else self._engine)
 
 
 def checked_listener(listener: _Listener) -> _Listener:
