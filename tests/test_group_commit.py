@@ -15,6 +15,7 @@ import pytest
 
 import fencepost
 from fencepost.errors import FencepostError, ResourceNotFoundError, RunExistsError
+from fencepost.store import engine_of
 
 NOW = 1_785_801_600_000
 THREADS = 24
@@ -165,7 +166,7 @@ def test_a_transaction_that_was_left_open_does_not_join_the_next(
     path: str, other_process: Callable[[str], str]
 ) -> None:
     with fencepost.open(path, engine="python", synchronous="off") as store:
-        engine: Any = store._engine
+        engine: Any = engine_of(store)
         for call in (
             lambda: store.feed.watermark(session_id="s"),
             lambda: store.feed.set_watermark(session_id="s", seq=1),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import fencepost
+from fencepost import opening
 from fencepost.errors import UnsupportedSchemaError
 from fencepost.layout import additions, expected_columns
 from tests.conftest import OpenStore
@@ -350,6 +351,62 @@ def test_other_files_are_refused_and_left_alone(
     assert named in str(caught[0])
     assert bytes_of(path) == before
     assert sorted(os.listdir(os.path.dirname(path))) == folder
+
+
+class Overtaken:
+    """An engine, and another program that acts between the look at a file and its set-up."""
+
+    def __init__(self, engine: Any, act: Callable[[], Any]) -> None:
+        self._engine, self._act = engine, act
+
+    def use_wal(self) -> None:
+        self._engine.use_wal()
+        act, self._act = self._act, lambda: None
+        act()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+
+OVERTAKING: dict[str, tuple[list[str], Callable[[str], Any]]] = {
+    "a newer layout in a new file": ([], changed_schema("ALTER TABLE queue ADD COLUMN later")),
+    "a column more": (SCHEMA, lambda path: sql(path, "ALTER TABLE queue ADD COLUMN later")),
+    "another program's table": ([], lambda path: sql(path, "CREATE TABLE albums (a)")),
+    "another id": (
+        SCHEMA[:1],
+        lambda path: sql(path, "INSERT INTO schema_info VALUES (1, 'controller-store.v2')"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OVERTAKING)
+def test_a_layout_that_comes_meanwhile_gets_no_additions(
+    name: str, open_store: OpenStore, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, act = OVERTAKING[name]
+    if before:
+        sql(path, *before)
+    connect = opening.connect
+    monkeypatch.setattr(
+        opening, "connect", lambda *given: Overtaken(connect(*given), lambda: act(path))
+    )
+    with refused("unsupported_schema"):
+        open_store()
+    found = sql(path, "SELECT name FROM sqlite_schema WHERE name LIKE 'fencepost%'")
+    assert found == []
+
+
+def test_two_that_make_a_file_at_once(
+    open_store: OpenStore, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other store finishes first: what it made is completed, not made again."""
+    connect = opening.connect
+    monkeypatch.setattr(
+        opening,
+        "connect",
+        lambda *given: Overtaken(connect(*given), lambda: sql(path, *SCHEMA)),
+    )
+    enqueue(open_store())
 
 
 def test_what_differs_is_named(open_store: OpenStore, path: str) -> None:

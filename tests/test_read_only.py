@@ -17,6 +17,7 @@ import pytest
 import fencepost
 from fencepost import Store
 from fencepost.conformance.operations import dump
+from fencepost.store import engine_of
 from tests.conftest import OpenStore
 from tests.support import (
     at,
@@ -409,17 +410,18 @@ def test_a_reader_outlives_what_keeps_it_from_opening_the_file_again(
 def test_a_store_that_is_closed_while_it_opens_the_file_again_stays_closed(
     open_store: OpenStore, resting: str
 ) -> None:
-    reader: Any = open_store(resting, read_only=True)
+    reader = open_store(resting, read_only=True)
+    inner: Any = engine_of(reader)
     with open_store(resting) as writer:
         writer.feed.set_watermark(session_id="s", seq=2)
-    connect, opening, closing = reader._engine._connect, threading.Event(), threading.Event()
+    connect, opening, closing = inner._connect, threading.Event(), threading.Event()
 
     def slowly(immutable: bool) -> Any:
         opening.set()
         closing.wait(0.1)
         return connect(immutable)
 
-    reader._engine._connect = slowly
+    inner._connect = slowly
     thread = threading.Thread(target=partial(outcome, partial(reader.runs.list)))
     thread.start()
     assert opening.wait(10)

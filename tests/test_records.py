@@ -28,6 +28,7 @@ from fencepost import (
     WorkflowRunStatus,
 )
 from fencepost.errors import InvalidArgumentError
+from fencepost.store import engine_of
 from tests.support import at, enqueue, put, sql, unchanged
 
 CONDITION = Condition("Ready", True, "Done", 3, at(), "text")
@@ -184,7 +185,7 @@ def test_a_status_is_stored_in_camel_case(store: Store) -> None:
     store.resources.update_status(
         controller="ctl", key="k", expected_resource_version=1, status=STATUS, now=at()
     )
-    (row,) = store._engine.read("dump.resources", {})
+    (row,) = engine_of(store).read("dump.resources", {})
     assert json.loads(row[6]) == {
         "observedGeneration": 3,
         "conditions": [
@@ -253,7 +254,7 @@ def test_members_of_a_later_version_survive(store: Store, path: str) -> None:
             status=status,
             now=at(),
         )
-        (row,) = store._engine.read("dump.resources", {})
+        (row,) = engine_of(store).read("dump.resources", {})
         written = json.loads(row[6])
         assert written.pop("controllerStatus") in (2, 3)
         assert written == {k: v for k, v in later.items() if k != "controllerStatus"}

@@ -16,6 +16,7 @@ from .errors import UnsupportedSchemaError
 from .statements import script
 
 SCHEMA_ID = "pi-workflows.controller-store.v1"
+_MOST_LOOKS = 20
 
 _Columns: TypeAlias = "dict[str, dict[str, tuple[str, bool, int]]]"
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)", re.DOTALL)
@@ -55,53 +56,59 @@ def prepare(engine: Engine, path: str, *, read_only: bool) -> None:
     """Check the file behind `engine`, and create what is missing of its layout.
 
     Raises UnsupportedSchemaError for a foreign, a newer or (read-only) an unfinished
-    file; nothing was written to it then.
+    file; nothing was written to it then. Another process may make a layout meanwhile:
+    nothing is created then either, and its layout is looked at.
     """
+    for _ in range(_MOST_LOOKS):
+        version = _version(engine)
+        missing, schema_id = _missing(engine, path, read_only=read_only)
+        if read_only:
+            if missing:
+                raise UnsupportedSchemaError(
+                    f"{path}: lacks what fencepost adds to the shared tables ({min(missing)} and "
+                    "the like); open it once for writing to complete it"
+                )
+            return
+        engine.use_wal()
+        if not missing and _version(engine) == version:
+            return
+        if missing and engine.create_schema(version, schema_id):
+            logs.created(path, missing, new=schema_id is None)
+            return
+    raise UnsupportedSchemaError(
+        f"{path}: another program changes its tables all the time; open it when that is done"
+    )
+
+
+def _version(engine: Engine) -> int:
+    return int(engine.read("layout.version", {})[0][0])
+
+
+def _missing(engine: Engine, path: str, *, read_only: bool) -> tuple[set[str], str | None]:
+    """Which of our additions are missing, and the schema's id, of a file that may have them."""
     foreign = [str(row[0]) for row in engine.read("layout.foreign_tables", {})]
     if foreign:
         raise _foreign(path, foreign)
     tables = {str(row[0]) for row in engine.read("layout.tables", {})}
+    schema_id = None
     if "schema_info" in tables:
         _check_columns(engine, path, ["schema_info"])
-    unfinished = tables <= {"schema_info"} and not _schema_id(engine, tables)
-    if unfinished and read_only:
-        raise UnsupportedSchemaError(
-            f"{path}: has no schema; open it once for writing to create it"
-        )
-    if not unfinished:
-        _check(engine, path, tables)
-    missing = additions() - _present(engine)
-    if read_only:
-        if missing:
+        rows = engine.read("layout.schema_id", {})
+        schema_id = str(rows[0][0]) if rows else None
+    if tables <= {"schema_info"} and schema_id is None:
+        if read_only:
             raise UnsupportedSchemaError(
-                f"{path}: lacks what fencepost adds to the shared tables ({min(missing)} and the "
-                "like); open it once for writing to complete it"
+                f"{path}: has no schema; open it once for writing to create it"
             )
-        return
-    engine.use_wal()
-    if missing:
-        foreign = engine.create_schema()
-        if foreign:
-            raise _foreign(path, foreign)
-        _check(engine, path, {str(row[0]) for row in engine.read("layout.tables", {})})
-        logs.created(path, missing, new=unfinished)
+    else:
+        _check(engine, path, tables, schema_id)
+    present = {str(row[1]) for row in engine.read("layout.additions", {})}
+    return set(additions() - present), schema_id
 
 
-def _schema_id(engine: Engine, tables: set[str]) -> str | None:
-    if "schema_info" not in tables:
-        return None
-    rows = engine.read("layout.schema_id", {})
-    return str(rows[0][0]) if rows else None
-
-
-def _present(engine: Engine) -> set[str]:
-    return {str(row[1]) for row in engine.read("layout.additions", {})}
-
-
-def _check(engine: Engine, path: str, tables: set[str]) -> None:
+def _check(engine: Engine, path: str, tables: set[str], found_id: str | None) -> None:
     if "schema_info" not in tables:
         raise _foreign(path, sorted(tables))
-    found_id = _schema_id(engine, tables)
     if found_id != SCHEMA_ID:
         raise UnsupportedSchemaError(
             f"{path}: has the schema {found_id!r}, this version of fencepost knows {SCHEMA_ID!r}; "
@@ -111,10 +118,15 @@ def _check(engine: Engine, path: str, tables: set[str]) -> None:
     _check_columns(engine, path, list(expected_columns()))
 
 
-def _check_columns(engine: Engine, path: str, tables: list[str]) -> None:
+def _columns(engine: Engine) -> _Columns:
     found: _Columns = {}
     for table, column, kind, not_null, place in engine.read("layout.columns", {}):
         found.setdefault(table, {})[column] = (kind, bool(not_null), place)
+    return found
+
+
+def _check_columns(engine: Engine, path: str, tables: list[str]) -> None:
+    found = _columns(engine)
     for table in tables:
         differences = column_differences(expected_columns()[table], found.get(table))
         if differences:

@@ -170,9 +170,10 @@ def backup(
 def _verify(path: str, engine_name: str) -> None:
     """Raise CorruptStoreError unless the copy is whole and has the layout."""
     from .opening import open  # a store opens the copy, and opening makes stores
+    from .store import engine_of
 
     with open(path, engine=engine_name, read_only=True) as copy:
-        problems = check(copy._engine)
+        problems = check(engine_of(copy))
     if problems:
         raise CorruptStoreError(f"the backup is damaged: {problems[0]}; check the source's disk")
 

@@ -279,6 +279,11 @@ class Store:
         return f"<fencepost.Store {self.path!r} engine={self.engine_name}>"
 
 
+def engine_of(store: Store) -> Engine:
+    """The engine below a store, for this package's own tools: no part of the public API."""
+    return store._engine
+
+
 def _abandoned(path: str, process: int, on_close: Callable[[], None]) -> None:
     if os.getpid() == process:
         on_close()

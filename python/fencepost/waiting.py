@@ -161,7 +161,9 @@ class Ringing:
         "enqueue_runs",
         "park_run",
         "repair_source",
+        "record_event",
         "record_run_event",
+        "change_and_record",
     )
 
     def __init__(self, engine: Engine, path: str) -> None:

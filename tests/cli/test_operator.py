@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,15 @@ def test_requeue_lifts_a_claim(
     owner.call("resources.put", controller="ctl", key="k", spec=1, initial_status=None)
     claim = owner.call("queue.claim_next", controllers=["ctl"], lease_ms=600_000)
     done = cli("requeue", "ctl", "k", "--yes", "--json")
-    assert done.json() == {"controller": "ctl", "key": "k", "lifted": True, "event_seq": 1}
+    due = done.json().pop("available_at")
+    assert done.json() == {
+        "controller": "ctl",
+        "key": "k",
+        "lifted": True,
+        "available_at": due,
+        "event_seq": 1,
+    }
+    assert cli("queue", "--json").lines()[0]["available_at"] == due
     assert owner.call("queue.settle", claim=claim) is False
     again = owner.call("queue.claim_next", controllers=["ctl"], lease_ms=600_000)
     assert again.fence > claim.fence
@@ -136,3 +145,54 @@ def test_requeue_at_a_time(cli: Cli, path: str) -> None:
     assert cli("queue", "--json").lines()[0]["available_at"] == at
     assert cli("requeue", "ctl", "k", "--yes", "--at", "tomorrow").code == 254
     assert cli("requeue", "ctl", "none", "--yes").code == 1
+
+
+def test_requeue_for_later_leaves_an_earlier_time(cli: Cli, filled: str) -> None:
+    """An enqueue is not put off: what is said is when the key is due."""
+    waits = next(row for row in cli("queue", "--json").lines() if "claim_expires_at" not in row)
+    named = (waits["controller"], waits["key"])
+    later = ("--yes", "--at", "2099-01-01T00:00:00Z")
+    done = cli("requeue", *named, *later)
+    assert done.code == 0
+    assert f"stays due at {waits['available_at']}" in done.out
+    assert "2099" not in done.out
+    assert cli("requeue", *named, *later, "--json").json()["available_at"] == waits["available_at"]
+
+
+DIES_AT = """
+import os, sys
+from fencepost.cli import main
+from fencepost.engine import probe
+
+point, *arguments = sys.argv[1:]
+probe.install(lambda reached: os._exit(9) if reached == point else None)
+main(arguments)
+"""
+
+
+@pytest.mark.parametrize("point, done", [("written", False), ("committed", True)])
+@pytest.mark.parametrize(
+    "command", [["park", "r0"], ["requeue", "ctl", "a"], ["requeue", "ctl", "b"]], ids=str
+)
+def test_no_act_without_its_event(
+    cli: Cli, filled: str, command: list[str], point: str, done: bool
+) -> None:
+    """Killed around its COMMIT, a command has done both or neither."""
+
+    def state() -> tuple[Any, Any, int]:
+        recorded = cli("feed", "--json").lines() + cli("events", "--json").lines()
+        return run_of(cli, "r0")["status"], versions(cli), len(recorded)
+
+    before = state()
+    argv = [sys.executable, "-c", DIES_AT, point, *command, "--yes"]
+    ended = subprocess.run(argv, check=False, timeout=PATIENCE, env=cli.environment())
+    assert ended.returncode == 9
+    after = state()
+    assert (after[2] == before[2] + 1) == done
+    assert (after[:2] != before[:2]) == done
+
+
+def versions(cli: Cli) -> Any:
+    """What tells a row of the queue that somebody acted on."""
+    keys = [cli("resource", "ctl", key, "--json").json()["queue"] for key in ("a", "b")]
+    return [(row["version"], row["claim_version"]) for row in keys]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..records import Effect
-from ..store import Store
+from ..store import Store, engine_of
 from .arguments import limit_option, on_store
 from .exits import OK
 from .output import Column, listing, or_dash, page_size
@@ -50,7 +50,7 @@ def list_effects(arguments: argparse.Namespace) -> int:
 
 def _every_effect(store: Store, page: int) -> Iterator[Effect]:
     after = -(2**63)
-    while rows := store._engine.read("dump.page_effects", {"after": after, "limit": page}):
+    while rows := engine_of(store).read("dump.page_effects", {"after": after, "limit": page}):
         for row in rows:
             yield Effect.from_row(row[1:])
         after = rows[-1][0]

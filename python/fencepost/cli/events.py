@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..records import Event, RunEvent
-from ..store import Store
+from ..store import Store, engine_of
 from .arguments import count, limit_option, on_store
 from .exits import INTERRUPTED, OK
 from .interrupts import interruptible
@@ -83,7 +83,7 @@ def _print_last_events(store: Store, arguments: argparse.Namespace) -> int:
 
 
 def _events_after(store: Store, seq: int) -> Iterator[Event]:
-    while rows := store._engine.read("events.after", {"seq": seq, "limit": _PAGE}):
+    while rows := engine_of(store).read("events.after", {"seq": seq, "limit": _PAGE}):
         for row in rows:
             yield Event.from_row(row)
         seq = rows[-1][0]

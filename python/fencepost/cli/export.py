@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import CorruptRowError
 from ..layout import SCHEMA_ID
 from ..opening import open as open_store
-from ..store import Store
+from ..store import Store, engine_of
 from .arguments import UsageError, on_store
 from .exits import OK
 from .output import as_json
@@ -77,7 +77,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _write(store: Store, emit: Callable[[str], object]) -> dict[str, int]:
-    fence, events, run_events = store._engine.read("dump.counters", {})[0]
+    fence, events, run_events = engine_of(store).read("dump.counters", {})[0]
     header = {
         "fencepost_export": FORMAT,
         "schema_id": SCHEMA_ID,
@@ -87,7 +87,7 @@ def _write(store: Store, emit: Callable[[str], object]) -> dict[str, int]:
     emit(json.dumps(header))
     counts = dict.fromkeys(TABLES, 0)
     for table in TABLES:
-        for row in pages(store._engine, table):
+        for row in pages(engine_of(store), table):
             for column, value in row.items():
                 if not (value is None or type(value) in (int, str)):
                     key = str(next(iter(row.values())))

@@ -19,7 +19,7 @@ from ..canonical import parse_json
 from ..errors import FencepostError, InvalidArgumentError, UnsupportedSchemaError
 from ..layout import SCHEMA_ID, expected_columns
 from ..opening import open as open_store
-from ..store import Store
+from ..store import Store, engine_of
 from ..validation import integer
 from .arguments import UsageError, on_store
 from .exits import OK
@@ -75,14 +75,14 @@ def import_lines(arguments: argparse.Namespace) -> int:
 
 
 def _fill(store: Store, header: _Line, lines: Iterator[_Line]) -> dict[str, int]:
-    taken = store._engine.read("dump.some_row", {})
+    taken = engine_of(store).read("dump.some_row", {})
     if taken:
         raise InvalidArgumentError(
             f"import: {store.path} is not empty (its table {taken[0][0]} has rows); "
             "import into a new file"
         )
     counts = dict.fromkeys(TABLES, 0)
-    change = store._engine.change
+    change = engine_of(store).change
     for statement in ("import_drop", "import_table", "import_index", "import_move"):
         change(f"dump.{statement}", {})
     try:

@@ -11,6 +11,7 @@ from ..engine.info import engine_info
 from ..layout import SCHEMA_ID
 from ..opening import open
 from ..sqlite_versions import can_lose_commits
+from ..store import engine_of
 from .arguments import command, engine_option
 from .exits import OK
 from .filesystem import file_system
@@ -58,8 +59,8 @@ def _version(version: str | None, faulty: bool) -> str:
 def _store(arguments: argparse.Namespace) -> dict[str, Any]:
     with open(arguments.path, engine=arguments.engine, read_only=True) as store:
         stats = store.stats()
-        journal = store._engine.read("connection.journal_mode", {})[0][0]
-        pages, page_size, free = store._engine.read("stats.pages", {})[0]
+        journal = engine_of(store).read("connection.journal_mode", {})[0][0]
+        pages, page_size, free = engine_of(store).read("stats.pages", {})[0]
     return {
         "path": store.path,
         "schema": SCHEMA_ID,

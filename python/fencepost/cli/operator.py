@@ -1,8 +1,9 @@
 """`fencepost release`, `park` and `requeue`: what an operator does to other people's claims.
 
 Each uses the row's own claim token, so a claim that changed hands meanwhile is left alone,
-and the former owner is refused from then on. What was done is recorded: for runs in the
-feed, for keys in the events of their controller, with types that begin with `operator.`.
+and the former owner is refused from then on. What was done is recorded in the same
+transaction: for runs in the feed, for keys in the events of their controller, with types
+that begin with `operator.`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Any
 
 from ..clock import iso_from_ms, ms_from_time, system_clock
 from ..errors import InvalidArgumentError
-from ..records import QueueClaim, Run
-from ..store import Store
+from ..records import Run
+from ..store import engine_of
+from ..validation import payload as checked_payload
 from .arguments import Declined, UsageError, on_store
 from .exits import OK
-from .output import as_json, lease
+from .output import as_json, lease, safe
+from .resources import queue_row
 from .stores import writing
 
 
@@ -47,7 +50,8 @@ def add_parser(commands: Any) -> None:
         "requeue",
         requeue,
         "make a key due, whoever claims it",
-        "Make a key due now or at a time. A claim is lifted, and its owner refused from then on.",
+        "Make a key due now or at a time; an earlier time that it was enqueued for stands. A claim "
+        "is lifted, and its owner refused from then on.",
     )
     requeue_parser.add_argument("controller", metavar="CONTROLLER")
     requeue_parser.add_argument("key", metavar="KEY")
@@ -84,13 +88,15 @@ def _give_back(arguments: argparse.Namespace, *, also_live: bool) -> int:
             f"park run {run.run_id!r}, claimed by {run.runner_id!r}, "
             f"{lease(run.claim_expires_at, system_clock())}?",
         )
-        if not store.runs.park(run_id=run.run_id, claim_token=run.claim_token):
+        seq = engine_of(store).change_and_record(
+            "runs.park", "feed.insert", _parking(run, arguments), None
+        )
+        if seq is None:
             raise Declined(f"run {run.run_id!r} changed hands meanwhile; look again")
-        seq = _record_run(store, run, arguments)
     if arguments.json:
         as_json({"run_id": run.run_id, "status": "parked", "event_seq": seq})
     else:
-        print(f"run {run.run_id} is parked (event {seq} of the feed)")
+        print(f"run {safe(run.run_id)} is parked (event {seq} of the feed)")
     return OK
 
 
@@ -100,18 +106,20 @@ def _is_live(run: Run) -> bool:
     return ms_from_time(run.claim_expires_at, "claim_expires_at") > system_clock()
 
 
-def _record_run(store: Store, run: Run, arguments: argparse.Namespace) -> int:
-    return store.feed.record(
-        run_id=run.run_id,
-        workflow_ref=run.workflow_name,
-        type=f"operator.{arguments.command}",
-        runner_id=run.runner_id,
-        payload={
-            **_by_whom(arguments),
-            "claim_expires_at": run.claim_expires_at,
-            "fence": run.fence,
-        },
-    )
+def _parking(run: Run, arguments: argparse.Namespace) -> dict[str, Any]:
+    payload = {
+        **_by_whom(arguments),
+        "claim_expires_at": run.claim_expires_at,
+        "fence": run.fence,
+    }
+    return {
+        "run_id": run.run_id,
+        "claim_token": run.claim_token,
+        "workflow_ref": run.workflow_name,
+        "type": f"operator.{arguments.command}",
+        "runner_id": run.runner_id,
+        "payload_json": checked_payload(payload),
+    }
 
 
 def requeue(arguments: argparse.Namespace) -> int:
@@ -121,34 +129,51 @@ def requeue(arguments: argparse.Namespace) -> int:
     except InvalidArgumentError as error:
         raise UsageError(str(error)) from None
     at, where = iso_from_ms(due), {"controller": arguments.controller, "key": arguments.key}
+    name = f"{arguments.controller}/{arguments.key}"
     with writing(arguments) as store:
         if store.resources.get(**where) is None:
-            raise Declined(f"no resource {arguments.controller}/{arguments.key}")
-        rows = store._engine.read("queue.claimed", where)
-        claim = QueueClaim.from_row(rows[0]) if rows and rows[0][2] is not None else None
-        name = f"{arguments.controller}/{arguments.key}"
-        if claim is None:
+            raise Declined(f"no resource {name}")
+        engine = engine_of(store)
+        rows = engine.read("queue.claimed", where)
+        token, ends, fence = (rows[0][2], rows[0][5], rows[0][6]) if rows else (None, None, None)
+        if token is None:
             _confirm(arguments, f"make {name} due at {at}?")
-            store.queue.enqueue(**where, available_at=at)
         else:
-            left = lease(claim.expires_at, system_clock())
+            left = lease(None if ends is None else iso_from_ms(ends), system_clock())
             _confirm(arguments, f"lift the claim of {name} ({left}) and make it due at {at}?")
-            if not store.queue.requeue(claim=claim, available_at=at):
-                raise Declined(f"{name} changed hands meanwhile; look again")
-        event = store.events.record(
-            **where,
-            type="operator.requeue",
-            payload={
-                **_by_whom(arguments),
-                "available_at": at,
-                "fence": None if claim is None else claim.fence,
+        payload = {**_by_whom(arguments), "available_at": at, "fence": fence}
+        seq = engine.change_and_record(
+            "queue.enqueue_existing" if token is None else "queue.requeue",
+            "events.insert",
+            {
+                **where,
+                "claim_token": token,
+                "available_at": due,
+                "error": None,
+                "type": "operator.requeue",
+                "payload_json": checked_payload(payload),
             },
+            None,
         )
+        if seq is None:
+            raise Declined(f"{name} changed hands meanwhile, or was deleted; look again")
+        row = queue_row(store, **where)
+    found = None if row is None else iso_from_ms(row["available_at_ms"])
     if arguments.json:
-        as_json({**where, "lifted": claim is not None, "event_seq": event.seq})
+        shown = {**where, "lifted": token is not None, "available_at": found, "event_seq": seq}
+        as_json(shown)
     else:
-        print(f"{name} is due at {at} (event {event.seq})")
+        print(safe(f"{name} {_due(found, at)} (event {seq})"))
     return OK
+
+
+def _due(found: str | None, asked: str) -> str:
+    """When a key is due; an earlier time that somebody else asked for stands."""
+    if found is None:
+        return "was due, and is done already"
+    if found < asked:
+        return f"stays due at {found}, for which it was enqueued"
+    return f"is due at {found}"
 
 
 def _by_whom(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..clock import system_clock
 from ..records import Resource
-from ..store import Store
+from ..store import Store, engine_of
 from .arguments import Declined, limit_option, on_store
 from .exits import OK
 from .output import Column, as_json, listing, or_dash, page_size, pairs, span
@@ -84,7 +84,7 @@ def _gathered(store: Store, resource: Resource) -> dict[str, Any]:
 
 def queue_row(store: Store, controller: str, key: str) -> dict[str, Any] | None:
     """The key's row of the queue, or None where it does not wait."""
-    rows = store._engine.read("queue.get", {"controller": controller, "key": key})
+    rows = engine_of(store).read("queue.get", {"controller": controller, "key": key})
     return dict(zip(_QUEUE_MEMBERS, rows[0], strict=True)) if rows else None
 
 

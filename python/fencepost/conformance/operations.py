@@ -8,7 +8,7 @@ from typing import Any
 
 from ..layout import expected_columns
 from ..records.base import Record
-from ..store import Store
+from ..store import Store, engine_of
 
 METHODS: dict[str, tuple[str, str]] = {
     "put_resource": ("resources", "put"),
@@ -86,7 +86,8 @@ def dump(store: Store) -> dict[str, list[dict[str, Any]]]:
     """Every shared table, rows in insertion order, values as SQLite holds them."""
     return {
         table: [
-            dict(zip(columns, row, strict=True)) for row in store._engine.read(f"dump.{table}", {})
+            dict(zip(columns, row, strict=True))
+            for row in engine_of(store).read(f"dump.{table}", {})
         ]
         for table, columns in expected_columns().items()
     }

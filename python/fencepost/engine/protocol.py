@@ -53,11 +53,12 @@ class Engine(Protocol):
         a new file at once some would fail at once.
         """
 
-    def create_schema(self) -> list[str]:
+    def create_schema(self, schema_version: int, schema_id: str | None) -> bool:
         """Create what is missing of `schema.sql` and `additions.sql`, in one transaction.
 
-        `layout.foreign_tables` is asked again inside the transaction; where it gives
-        names, nothing is created and the names come back. Else an empty list.
+        Both arguments are what the caller saw before it looked at the layout: of
+        `layout.version`, and of `layout.schema_id` (None for no row or no table). False,
+        and nothing is created, where either is another one inside the transaction.
         """
 
     def read(self, statement: str, params: Mapping[str, Value]) -> list[Row]:
@@ -65,6 +66,16 @@ class Engine(Protocol):
 
     def change(self, statement: str, params: Mapping[str, Value]) -> int:
         """Run one named write statement in a transaction; how many rows it changed."""
+
+    def change_and_record(
+        self, change: str, record: str, params: Mapping[str, Value], now: int | None
+    ) -> int | None:
+        """Run one named write statement and, where it changed a row, one that adds an event.
+
+        In one transaction: neither is there without the other. Both statements get `params`,
+        and the time as `updated_at` and `recorded_at`. The event's seq comes back; None where
+        the first statement changed nothing.
+        """
 
     def backup(
         self, target: str, pages: int, pause_ms: int, progress: Callable[[int, int], None] | None
@@ -198,7 +209,8 @@ class Engine(Protocol):
 
     def record_event(
         self, controller: str, key: str, type: str, payload_json: str, now: int | None
-    ) -> Row: ...
+    ) -> Row:
+        """Append an event; the resource need not exist."""
 
     # Runs. Rows are those of `runs.get`.
 
@@ -223,12 +235,14 @@ class Engine(Protocol):
     def verify_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
         """Whether the claim is live. Changes nothing."""
 
-    def park_run(self, run_id: str, claim_token: str, now: int | None) -> bool: ...
+    def park_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
+        """Lift the claim, also one that has expired; False where the token is not the row's."""
 
     def complete_runs(self, claims: Sequence[tuple[str, str]], now: int | None) -> list[bool]:
         """(run_id, claim_token) each."""
 
-    def delete_run(self, run_id: str, claim_token: str) -> bool: ...
+    def delete_run(self, run_id: str, claim_token: str) -> bool:
+        """Delete the row, and with it its parent's continuation; False for another token."""
 
     def repair_source(
         self,
@@ -252,7 +266,11 @@ class Engine(Protocol):
         claim_token: str,
         lease_ms: int,
         now: int | None,
-    ) -> bool: ...
+    ) -> bool:
+        """Claim a run that has the old or the new source, and give it the new one.
+
+        False where it has neither, or is done, missing, or under another live claim.
+        """
 
     # The feed.
 
@@ -267,4 +285,5 @@ class Engine(Protocol):
     ) -> int:
         """The new event's seq."""
 
-    def set_watermark(self, session_id: str, seq: int, now: int | None) -> None: ...
+    def set_watermark(self, session_id: str, seq: int, now: int | None) -> None:
+        """Say that a session has read up to `seq`; never moves back."""

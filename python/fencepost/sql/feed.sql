@@ -9,6 +9,28 @@ WHERE seq > :seq
 ORDER BY seq
 LIMIT :limit;
 
+-- name: after_of_run
+SELECT seq, recorded_at, run_id, workflow_ref, type, runner_id, payload_json
+FROM run_events INDEXED BY run_events_run
+WHERE run_id = :run_id AND seq > :seq
+ORDER BY seq
+LIMIT :limit;
+
+-- name: before_last
+-- The number after which the last events up to one begin.
+SELECT seq
+FROM run_events
+WHERE seq <= :last
+ORDER BY seq DESC
+LIMIT 1 OFFSET :limit;
+
+-- name: before_last_of_run
+SELECT seq
+FROM run_events INDEXED BY run_events_run
+WHERE run_id = :run_id AND seq <= :last
+ORDER BY seq DESC
+LIMIT 1 OFFSET :limit;
+
 -- name: latest
 SELECT coalesce(max(seq), 0) FROM run_events;
 

@@ -21,6 +21,12 @@ SELECT schema_id FROM schema_info WHERE singleton = 1;
 SELECT type, name, sql FROM sqlite_schema
 WHERE name LIKE 'fencepost\_%' ESCAPE '\' AND type IN ('table', 'index', 'trigger');
 
+-- name: version
+-- Grows with every change of the layout; the second says whether there is a schema id.
+SELECT schema_version,
+  EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_info')
+FROM pragma_schema_version;
+
 -- name: foreign_tables
 -- Tables and views in a file without our schema table: somebody else's database.
 SELECT name

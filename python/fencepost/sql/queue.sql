@@ -5,6 +5,15 @@ VALUES (:controller, :key, :available_at, 1, 0)
 ON CONFLICT (controller, resource_key) DO UPDATE SET
   available_at = min(available_at, excluded.available_at), version = version + 1;
 
+-- name: enqueue_existing
+-- The same for a key that may not exist: then no row changes.
+INSERT INTO queue (controller, resource_key, available_at, version, consecutive_errors)
+SELECT controller, resource_key, :available_at, 1, 0
+FROM resources
+WHERE controller = :controller AND resource_key = :key
+ON CONFLICT (controller, resource_key) DO UPDATE SET
+  available_at = min(available_at, excluded.available_at), version = version + 1;
+
 -- name: ready
 -- The first waiting row of one controller.
 SELECT available_at, resource_key
@@ -76,6 +85,15 @@ WHERE controller = :controller AND resource_key = :key AND claim_token = :claim_
 SELECT controller, resource_key, available_at, consecutive_errors, claim_expires_at
 FROM queue INDEXED BY queue_ready
 WHERE (available_at, controller, resource_key) > (:after_available_at, :after_controller, :after_key)
+ORDER BY available_at, controller, resource_key
+LIMIT :limit;
+
+-- name: list_by_controller
+-- A walk over the whole list: `+` keeps the planner from sorting one controller's rows.
+SELECT controller, resource_key, available_at, consecutive_errors, claim_expires_at
+FROM queue INDEXED BY queue_ready
+WHERE (available_at, controller, resource_key) > (:after_available_at, :after_controller, :after_key)
+  AND +controller = :controller
 ORDER BY available_at, controller, resource_key
 LIMIT :limit;
 

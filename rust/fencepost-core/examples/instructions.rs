@@ -121,7 +121,7 @@ fn main() -> Outcome {
     };
     let store = Store::open(&path, options, Box::new(SystemClock))?;
     store.use_wal()?;
-    store.create_schema()?;
+    store.create_schema(0, None)?;
     fill(&store, wanted, rows)?;
     for at in 0..count {
         operation(&store, at % rows.max(1))?;

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let store = Store::open(&path, options, Box::new(SystemClock))?;
     store.use_wal()?;
-    store.create_schema()?;
+    store.create_schema(0, None)?;
     println!("{:>12} {threads:>5} threads {:>7}", "1 thread", "ratio");
     for _ in 0..rounds {
         let one = rate(&store, 1, time);

@@ -18,12 +18,14 @@ use crate::open::{self, Options};
 use crate::patience::{Patience, patiently};
 use crate::session::Session;
 use crate::statements::{self, ADDITIONS, CONNECTION, LAYOUT, SCHEMA, named};
+use crate::time::iso;
 use crate::transaction::{cleanly, transaction};
 use crate::turns::Turns;
 use crate::value::{Row, Value};
 
 const USE_WAL: &str = named(CONNECTION, "use_wal");
-const FOREIGN_TABLES: &str = named(LAYOUT, "foreign_tables");
+const LAYOUT_VERSION: &str = named(LAYOUT, "version");
+const SCHEMA_ID: &str = named(LAYOUT, "schema_id");
 
 /// One open database, safe to use from many threads; a forked child is refused.
 pub struct Store {
@@ -97,24 +99,25 @@ impl Store {
 
     /// Create what is missing of the tables and the additions.
     ///
-    /// In somebody else's database nothing is created; the names of its tables come back.
-    pub fn create_schema(&self) -> Result<Vec<String>> {
-        self.write(|session| {
-            let foreign: Vec<String> = session
-                .all(FOREIGN_TABLES, &[])?
-                .iter()
-                .map(|row| {
-                    row.first()
-                        .and_then(Value::as_text)
-                        .unwrap_or("?")
-                        .to_owned()
-                })
-                .collect();
-            if foreign.is_empty() {
+    /// Nothing is created, and false comes back, where the layout's version or the schema's
+    /// id is another one than the caller has seen.
+    pub fn create_schema(&self, schema_version: i64, schema_id: Option<String>) -> Result<bool> {
+        let seen = schema_id.map_or(Value::Null, Value::Text);
+        self.write(move |session| {
+            let version = session.one(LAYOUT_VERSION, &[])?;
+            let id = if version.get(1) == Some(&Value::Integer(1)) {
+                session.first(SCHEMA_ID, &[])?
+            } else {
+                None
+            };
+            let id = id.and_then(|row| row.into_iter().next());
+            let same = version.first() == Some(&Value::Integer(schema_version))
+                && id.unwrap_or(Value::Null) == seen;
+            if same {
                 session.connection.execute_batch(SCHEMA)?;
                 session.connection.execute_batch(ADDITIONS)?;
             }
-            Ok(foreign)
+            Ok(same)
         })
     }
 
@@ -128,6 +131,29 @@ impl Store {
     pub fn change(&self, statement: &str, params: Vec<(String, Value)>) -> Result<usize> {
         let sql = find(statement)?;
         self.write(move |session| session.execute_with(sql, &params))
+    }
+
+    /// Run a named write statement and, where it changed a row, one that adds an event, in
+    /// one transaction; the event's seq. Both get the time as `updated_at` and `recorded_at`.
+    pub fn change_and_record(
+        &self,
+        change: &str,
+        record: &str,
+        params: Vec<(String, Value)>,
+        now: Option<i64>,
+    ) -> Result<Option<i64>> {
+        let (change, record) = (find(change)?, find(record)?);
+        self.write(move |session| {
+            let stamp = Value::Text(iso(session.now(now)?));
+            let mut given = params.clone();
+            given.push(("updated_at".into(), stamp.clone()));
+            given.push(("recorded_at".into(), stamp));
+            if session.execute_with(change, &given)? == 0 {
+                return Ok(None);
+            }
+            session.execute_with(record, &given)?;
+            Ok(Some(session.connection.last_insert_rowid()))
+        })
     }
 
     /// What `call` gives, tried again within the busy timeout; for what does not write rows.
@@ -281,7 +307,7 @@ mod tests {
             busy_timeout: Duration::from_secs(1),
         };
         let store = Store::open(&path, options, Box::new(SystemClock)).unwrap();
-        store.create_schema().unwrap();
+        assert!(store.create_schema(0, None).unwrap());
         (store, folder)
     }
 

@@ -109,8 +109,13 @@ impl Engine {
         self.call(py, Store::use_wal)
     }
 
-    fn create_schema(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.call(py, Store::create_schema)
+    fn create_schema(
+        &self,
+        py: Python<'_>,
+        schema_version: i64,
+        schema_id: Option<String>,
+    ) -> PyResult<bool> {
+        self.call(py, |store| store.create_schema(schema_version, schema_id))
     }
 
     fn read(
@@ -132,6 +137,20 @@ impl Engine {
     ) -> PyResult<usize> {
         let given = parameters(params)?;
         self.call(py, |store| store.change(statement, given))
+    }
+
+    fn change_and_record(
+        &self,
+        py: Python<'_>,
+        change: &str,
+        record: &str,
+        params: &Bound<'_, PyMapping>,
+        now: Option<i64>,
+    ) -> PyResult<Option<i64>> {
+        let given = parameters(params)?;
+        self.call(py, |store| {
+            store.change_and_record(change, record, given, now)
+        })
     }
 
     fn backup(

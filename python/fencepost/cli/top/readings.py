@@ -9,7 +9,7 @@ from typing import Any
 
 from ...clock import iso_from_ms
 from ...maintenance import Stats
-from ...store import Store
+from ...store import Store, engine_of
 
 _ROWS = 50
 _PAGE = 500
@@ -82,7 +82,7 @@ class Readings:
     def take(self, now: int) -> Reading:
         """A new reading."""
         self._follow()
-        read = self._store._engine.read
+        read = engine_of(self._store).read
         run_claims = [
             RunClaim(run_id, workflow, runner, _left(end, now), fence)
             for run_id, workflow, runner, end, fence in read("stats.run_claims", {"limit": _ROWS})

@@ -97,17 +97,19 @@ class Connection(GroupCommit):
         """Switch the file to WAL, trying again within the busy timeout."""
         self._read(lambda: self._execute("connection.use_wal"))
 
-    def create_schema(self) -> list[str]:
-        """Create what is missing of the schema, unless the file is somebody else's."""
-        return self._write(self._create_schema)
+    def create_schema(self, schema_version: int, schema_id: str | None) -> bool:
+        """Create what is missing of the schema, unless the layout has changed meanwhile."""
+        return self._write(partial(self._create_schema, schema_version, schema_id))
 
-    def _create_schema(self) -> list[str]:
-        foreign = [str(row[0]) for row in self._rows("layout.foreign_tables", {})]
-        if not foreign:
-            for name in ("schema", "additions"):
-                for part in _split_script(script(name)):
-                    self._connection().execute(part)
-        return foreign
+    def _create_schema(self, seen_version: int, seen_id: str | None) -> bool:
+        version, has_id = self._rows("layout.version", {})[0]
+        row = self._row("layout.schema_id", {}) if has_id else None
+        if version != seen_version or (None if row is None else row[0]) != seen_id:
+            return False
+        for name in ("schema", "additions"):
+            for part in _split_script(script(name)):
+                self._connection().execute(part)
+        return True
 
     def read(self, statement: str, params: Mapping[str, Value]) -> list[Row]:
         """All rows of one named read statement, values as stored."""
@@ -116,6 +118,21 @@ class Connection(GroupCommit):
     def change(self, statement: str, params: Mapping[str, Value]) -> int:
         """Run one named write statement in a transaction; how many rows it changed."""
         return self._write(lambda: self._changes(statement, params))
+
+    def change_and_record(
+        self, change: str, record: str, params: Mapping[str, Value], now: int | None
+    ) -> int | None:
+        """Run one named write statement and one that adds an event, both or neither."""
+        return self._write(lambda: self._change_and_record(change, record, params, now))
+
+    def _change_and_record(
+        self, change: str, record: str, params: Mapping[str, Value], now: int | None
+    ) -> int | None:
+        _, stamp = self._stamp(now)
+        given = {**params, "updated_at": stamp, "recorded_at": stamp}
+        if self._changes(change, given) == 0:
+            return None
+        return self._execute(record, given).lastrowid
 
     def _read(self, work: Callable[[], _Result]) -> _Result:
         """Do what waits for nobody's turn, in the statement's own transaction."""

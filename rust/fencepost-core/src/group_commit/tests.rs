@@ -42,7 +42,7 @@ impl Fixture {
         };
         let store = Arc::new(Store::open(&path, options, Box::new(clock)).unwrap());
         store.use_wal().unwrap();
-        store.create_schema().unwrap();
+        assert!(store.create_schema(0, None).unwrap());
         Self {
             store,
             path,

@@ -63,15 +63,66 @@ fn a_missing_file_is_not_created() {
 }
 
 #[test]
-fn a_foreign_database_is_left_alone() {
+fn a_layout_that_changed_meanwhile_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("foreign.sqlite");
     let foreign = Connection::open(&path).unwrap();
-    foreign.execute_batch("CREATE TABLE mine (x)").unwrap();
     let store = Store::open(&path, OPTIONS, Box::new(SystemClock)).unwrap();
-    assert_eq!(store.create_schema().unwrap(), ["mine"]);
+    foreign.execute_batch("CREATE TABLE mine (x)").unwrap();
+    assert!(!store.create_schema(0, None).unwrap());
     let tables = store.read("layout.tables", &[]).unwrap();
     assert_eq!(tables, [text(&["mine"])]);
+}
+
+#[test]
+fn an_id_that_came_meanwhile_is_another_layout() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("newer.sqlite");
+    let newer = Connection::open(&path).unwrap();
+    newer
+        .execute_batch(
+            "CREATE TABLE schema_info (singleton INTEGER PRIMARY KEY, schema_id TEXT NOT NULL)",
+        )
+        .unwrap();
+    let store = Store::open(&path, OPTIONS, Box::new(SystemClock)).unwrap();
+    newer
+        .execute_batch("INSERT INTO schema_info VALUES (1, 'v2')")
+        .unwrap();
+    assert!(!store.create_schema(1, None).unwrap());
+    let tables = store.read("layout.tables", &[]).unwrap();
+    assert_eq!(tables, [text(&["schema_info"])]);
+}
+
+#[test]
+fn an_event_comes_with_its_change_or_not_at_all() {
+    let fixture = Fixture::new();
+    let record = |seq: i64, kind: &str| {
+        let params = vec![
+            ("session_id".into(), Value::Text("s".into())),
+            ("seq".into(), Value::Integer(seq)),
+            ("run_id".into(), Value::Text("r".into())),
+            ("workflow_ref".into(), Value::Text("w".into())),
+            ("type".into(), Value::Text(kind.into())),
+            ("runner_id".into(), Value::Null),
+            ("payload_json".into(), Value::Text("{}".into())),
+        ];
+        let store = &fixture.store;
+        store.change_and_record("feed.set_watermark", "feed.insert", params, Some(NOW))
+    };
+    assert_eq!(record(7, "acted").unwrap(), Some(1));
+    record(-1, "acted").unwrap_err();
+    // Here the change succeeds, and its event does not.
+    let store = &fixture.store;
+    let missing = vec![
+        ("session_id".into(), Value::Text("t".into())),
+        ("seq".into(), Value::Integer(1)),
+    ];
+    store
+        .change_and_record("feed.set_watermark", "feed.insert", missing, Some(NOW))
+        .unwrap_err();
+    let rows = store.read("dump.run_events", &[]).unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(store.read("dump.session_watermarks", &[]).unwrap().len(), 1);
 }
 
 #[test]
@@ -230,7 +281,9 @@ fn many_open_a_new_file_at_once() {
                 start.wait();
                 let store = Store::open(&path, OPTIONS, Box::new(SystemClock)).unwrap();
                 store.use_wal().unwrap();
-                assert!(store.create_schema().unwrap().is_empty());
+                // One of them creates it; who comes later sees another layout than it had seen.
+                store.create_schema(0, None).unwrap();
+                assert!(!store.create_schema(0, None).unwrap());
             });
         }
     });

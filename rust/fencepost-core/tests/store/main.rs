@@ -74,7 +74,7 @@ impl Fixture {
         std::fs::File::create_new(&path).unwrap();
         let store = Store::open(&path, OPTIONS, clock).unwrap();
         store.use_wal().unwrap();
-        assert_eq!(store.create_schema().unwrap(), Vec::<String>::new());
+        assert!(store.create_schema(0, None).unwrap());
         Self {
             store,
             path,

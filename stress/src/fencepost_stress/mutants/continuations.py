@@ -16,13 +16,14 @@ _HAS_SCHEMA = "SELECT 1 FROM sqlite_schema WHERE name = 'schema_info'"
 class _WithoutUniqueParent(Mutant):
     """The file has no unique index on the parent."""
 
-    def create_schema(self) -> list[str]:
+    def create_schema(self, schema_version: int, schema_id: str | None) -> bool:
         if self._read(lambda: self._connection().execute(_HAS_SCHEMA).fetchone()) is not None:
             # The store would make the index anew.
-            return []
-        foreign = super().create_schema()
-        self._write(lambda: self.run_sql("DROP INDEX workflow_run_queue_parent", {}))
-        return foreign
+            return True
+        created = super().create_schema(schema_version, schema_id)
+        if created:
+            self._write(lambda: self.run_sql("DROP INDEX workflow_run_queue_parent", {}))
+        return created
 
 
 class NoUniqueParent(_WithoutUniqueParent):
