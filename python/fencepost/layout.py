@@ -84,7 +84,7 @@ def _version(engine: Engine) -> int:
     return int(engine.read("layout.version", {})[0][0])
 
 
-def _missing(engine: Engine, path: str, *, read_only: bool) -> tuple[set[str], str | None]:
+def _missing(engine: Engine, path: str, *, read_only: bool) -> tuple[frozenset[str], str | None]:
     """Which of our additions are missing, and the schema's id, of a file that may have them."""
     foreign = [str(row[0]) for row in engine.read("layout.foreign_tables", {})]
     if foreign:
@@ -103,7 +103,7 @@ def _missing(engine: Engine, path: str, *, read_only: bool) -> tuple[set[str], s
     else:
         _check(engine, path, tables, schema_id)
     present = {str(row[1]) for row in engine.read("layout.additions", {})}
-    return set(additions() - present), schema_id
+    return additions() - present, schema_id
 
 
 def _check(engine: Engine, path: str, tables: set[str], found_id: str | None) -> None:
