@@ -17,6 +17,31 @@ def test_r1_an_empty_claim_while_a_run_is_claimable() -> None:
     assert objecting(evidence) == {"R1", "S1"}
 
 
+def test_r1_says_what_is_wrong_in_words() -> None:
+    evidence = Evidence()
+    for run_id in ("r1", "r2"):
+        token = evidence.enqueue("a", run_id)
+        evidence.end("a", "runs.park", run_id, token)
+        evidence.now += 1
+    token = evidence.claim("b", "r2")
+    evidence.refused("a", "runs.verify", "r1", "a/r1", result=True)
+    evidence.end("b", "runs.complete", "r2", token)
+    evidence.claim_nothing("a")
+    messages = [violation.message for violation in evidence.judge(Replay).violations]
+    assert len(messages) == 3
+    assert not [message for message in messages if "Row(" in message or len(message) > 600]
+    wrong, verified, nothing = messages
+    assert wrong.startswith(
+        "runs.claim_next did what it should not: workflow_run_queue r1 should have been changed "
+        "(status 'parked' -> 'claimed', runner_id nothing -> 'b'"
+    )
+    assert "workflow_run_queue r2 was changed" in wrong
+    assert verified.startswith("runs.verify was told True, which is right nowhere between")
+    assert verified.endswith("at first due was False")
+    assert nothing.startswith("runs.claim_next was told nothing, which is right nowhere between")
+    assert "due was workflow_run_queue r1 changed (status 'parked' -> 'claimed'" in nothing
+
+
 def test_r1_an_empty_claim_that_overlaps_the_parking_is_explained() -> None:
     evidence = Evidence()
     token = evidence.enqueue("a", "r1")

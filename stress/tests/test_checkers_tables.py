@@ -12,6 +12,7 @@ from fencepost_stress.checkers.e1_once import Once
 from fencepost_stress.checkers.o1_order import Order
 from fencepost_stress.checkers.s2_takeover import BOUND_MS, Takeover
 from fencepost_stress.checkers.w1_feed import Feed
+from fencepost_stress.rows import RUNS
 
 # E1
 
@@ -232,6 +233,17 @@ def test_a1_a_refused_renewal_that_renewed() -> None:
     evidence.records["a"].pop()
     evidence.fail("a", "busy")
     assert evidence.judge(Refused).verdict == "invalid"
+
+
+def test_a1_another_change_of_the_row_is_not_what_a_renewal_asked_for() -> None:
+    evidence = Evidence()
+    token = evidence.enqueue("a", "r1")
+    evidence.invoke("a", "runs.renew", run_id="r1", claim_token=token, lease_ms=LEASE + 1)
+    evidence.clock("a")
+    row = evidence.run("r1")._replace(claim_expires_at=evidence.now + 7)
+    evidence.change(RUNS, ("r1",), row)
+    evidence.ok("a", False)
+    assert evidence.judge(Refused).verdict == "valid"
 
 
 def test_a1_a_claim_that_found_nothing_and_took_a_key() -> None:

@@ -18,14 +18,15 @@ from collections.abc import Sequence
 from .. import identity
 from ..operations import Commit, Event, Op
 from ..rows import (
-    EFFECTS,
     QUEUE,
-    RESOURCES,
     RUNS,
     Change,
+    EffectRow,
     QueueRow,
     RequestRow,
+    ResourceRow,
     RunRow,
+    TableRow,
 )
 from .base import End, Finding, Ledger
 
@@ -104,24 +105,36 @@ def _succeeded(op: Op) -> bool:
 
 def _asked_for(op: Op, change: Change) -> bool:
     """Whether a call of a kind that carries no name of its own asked for this change."""
-    args, after = op.args, change.after
+    args, before, after = op.args, change.before, change.after
     if op.name in _CLAIMS:
-        return (
-            change.table == _CLAIMS[op.name]
-            and isinstance(after, QueueRow | RunRow)
-            and op.now is not None
-            and after.claim_expires_at == op.now + args["lease_ms"]
-        )
-    if op.name == "requests.reserve":
-        wanted = (args["resource_uid"], args["request_key"])
-        return isinstance(after, RequestRow) and after[1:3] == wanted
-    row: tuple[str, tuple[str, ...]] | None = None
+        return change.table == _CLAIMS[op.name] and _leased(op, after)
     if op.name == "runs.renew":
-        row = RUNS, (args["run_id"],)
-    elif op.name == "queue.renew":
-        row = QUEUE, (args["claim"]["controller"], args["claim"]["key"])
-    elif op.name in _SWAPS:
-        row = RESOURCES, (args["controller"], args["key"])
-    elif op.name == "effects.reserve":
-        row = EFFECTS, (args["key"], args["resource_uid"])
-    return row == (change.table, change.key)
+        return change.key == (args["run_id"],) and _leased(op, after)
+    if op.name == "queue.renew":
+        claim = args["claim"]
+        return change.key == (claim["controller"], claim["key"]) and _leased(op, after)
+    if op.name in _SWAPS:
+        wanted = (args["controller"], args["key"], args["expected_resource_version"])
+        return isinstance(before, ResourceRow) and wanted == (
+            before.controller,
+            before.resource_key,
+            before.resource_version,
+        )
+    if op.name == "effects.reserve":
+        wanted = (args["key"], args["resource_uid"], args["request_fingerprint"])
+        return isinstance(after, EffectRow) and wanted == (
+            after.effect_key,
+            after.resource_uid,
+            after.request_fingerprint,
+        )
+    wanted = (args.get("resource_uid"), args.get("request_key"), args.get("input_fingerprint"))
+    return op.name == "requests.reserve" and isinstance(after, RequestRow) and after[1:4] == wanted
+
+
+def _leased(op: Op, row: TableRow | None) -> bool:
+    """Whether the row is claimed for as long as the call wanted."""
+    return (
+        isinstance(row, QueueRow | RunRow)
+        and op.now is not None
+        and row.claim_expires_at == op.now + op.args["lease_ms"]
+    )

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..model import Model, Outcome
-from ..operations import Commit, Event, Op
+from ..operations import NEVER, Commit, Event, Op
 from ..rows import Change
+from . import differences
 from .base import End, Finding, Ledger
 
 _UNANSWERED = frozenset({"busy", "full"})
@@ -66,14 +67,17 @@ class Replay:
         actual = (rows[0][1:],) if len(rows) == 1 else tuple([row[1:] for row in rows])
         if expected.changes != actual and not _same_unordered(expected, actual):
             self._ledger.violation(
-                f"{op.name} changed other rows, or in another way, than it should: "
-                f"expected {_shown(expected)}",
+                f"{op.name} did what it should not: "
+                f"{differences.of_changes(expected.changes, rows, _same)}",
                 [op],
                 op.rows,
             )
         elif op.status == "ok" and not _same(expected.result, op.result):
             self._ledger.violation(
-                f"{op.name} returned {_difference(expected.result, op.result)}", [op], op.rows
+                f"{op.name} was told what is not so: "
+                f"{differences.of_results(expected.result, op.result, _same, _differing)}",
+                [op],
+                op.rows,
             )
 
     def _not_predicted(self, op: Op) -> None:
@@ -103,10 +107,10 @@ class Replay:
         return expected is not None and _explains(expected, op)
 
     def _unexplained(self, op: Op, first: Outcome | None) -> None:
-        got = op.code if op.status == "fail" else repr(op.result)
+        until = "the end" if op.high == NEVER else f"{op.high}"
         self._ledger.violation(
-            f"{op.name} gave {got}, which it should not give anywhere between commits "
-            f"{op.low} and {op.high}: expected {'nothing' if first is None else _shown(first)}",
+            f"{op.name} {differences.told(op)}, which is right nowhere between commits "
+            f"{op.low} and {until}: at first due was {differences.due(first)}",
             [op],
         )
 
@@ -157,23 +161,3 @@ def _differing(expected: dict[str, Any], actual: dict[str, Any]) -> list[str]:
             if name not in expected and value is not None and name != "fence"
         ]
     return names
-
-
-def _difference(expected: Any, actual: Any) -> str:
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        return "; ".join(
-            f"{name} {actual.get(name)!r}, not {expected.get(name)!r}"
-            for name in _differing(expected, actual)
-        )
-    return f"{actual!r}, not {expected!r}"
-
-
-def _shown(expected: Outcome) -> str:
-    if expected.refusals:
-        return f"a refusal ({', '.join(sorted(expected.refusals))})"
-    if not expected.changes:
-        return repr(expected.result)
-    return "; ".join(
-        f"{change.table}: {change.after if change.after is not None else 'deleted'}"
-        for change in expected.changes
-    )
