@@ -64,7 +64,9 @@ def wake_all(folder: str) -> None:
 
 
 class Place:
-    """A place in a folder: a bound socket, named by the time of its arrival.
+    """A place in a folder: once taken, a bound socket, named by the time of its arrival.
+
+    Whatever comes out of `take`, `leave` gives back all that was taken.
 
     Attributes:
         name: sorts after the names of those that came before, in any process.
@@ -73,27 +75,27 @@ class Place:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self.name = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(_serial)}"
-        self._socket = self._bound()
+        self._socket: socket.socket | None = None
 
-    def _bound(self) -> socket.socket | None:
+    def take(self) -> None:
+        """Take the place; where sockets do not work, there is none."""
         try:
-            bound = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         except OSError:
-            return None
+            return
         # Whoever leaves as the last removes the folder, perhaps between the two steps.
         for _ in range(10):
             try:
                 os.makedirs(self._folder, 0o700, exist_ok=True)
                 with _Address(self._folder, self.name) as address:
-                    bound.bind(address)
+                    self._socket.bind(address)
             except FileNotFoundError:
                 continue
             except OSError:
                 break
             else:
-                return bound
-        bound.close()
-        return None
+                return
+        self.leave()
 
     def fileno(self) -> int:
         """The descriptor that becomes readable when somebody wakes this one; -1 for none."""

@@ -94,6 +94,7 @@ class Store:
         exclude_run_ids: Iterable[str] = (),
         controllers: Iterable[str] = (),
         feed_after: int | None = None,
+        events_after: int | None = None,
         timeout_ms: int | None = None,
     ) -> Ready:
         """Wait until there is work, in this process or committed by another.
@@ -102,13 +103,15 @@ class Store:
             runs: wait for a claimable run, other than those of `exclude_run_ids`.
             controllers: wait for a due key of one of these.
             feed_after: wait for an event of the feed after this sequence number.
+            events_after: wait for an event of any controller after this sequence number.
             timeout_ms: how long at most, in milliseconds; default for ever.
 
         Returns what there is; it is false after the timeout. That something is ready is
         no claim: another worker may be faster, so claim, and wait again if there was
         nothing. Costs next to no CPU meanwhile.
         """
-        return self._waiter(runs, exclude_run_ids, controllers, feed_after, timeout_ms).wait()
+        wish = _wish(runs, exclude_run_ids, controllers, feed_after, events_after)
+        return self._waiter(wish, timeout_ms).wait()
 
     async def wait_async(
         self,
@@ -117,31 +120,15 @@ class Store:
         exclude_run_ids: Iterable[str] = (),
         controllers: Iterable[str] = (),
         feed_after: int | None = None,
+        events_after: int | None = None,
         timeout_ms: int | None = None,
     ) -> Ready:
         """`wait` for asyncio: other tasks of the event loop go on meanwhile."""
-        waiter = self._waiter(runs, exclude_run_ids, controllers, feed_after, timeout_ms)
-        return await waiter.wait_async()
+        wish = _wish(runs, exclude_run_ids, controllers, feed_after, events_after)
+        return await self._waiter(wish, timeout_ms).wait_async()
 
-    def _waiter(
-        self,
-        runs: bool,
-        exclude_run_ids: Iterable[str],
-        controllers: Iterable[str],
-        feed_after: int | None,
-        timeout_ms: int | None,
-    ) -> Waiter:
-        excluded = items(exclude_run_ids, "exclude_run_ids")
-        given = items(controllers, "controllers")
-        wish = Wish(
-            bool(runs),
-            frozenset(checked_run_id(item, "exclude_run_ids") for item in excluded),
-            tuple(sorted({checked_name(item, "controllers") for item in given})),
-            None if feed_after is None else integer(feed_after, "feed_after"),
-        )
+    def _waiter(self, wish: Wish, timeout_ms: int | None) -> Waiter:
         timeout = None if timeout_ms is None else integer(timeout_ms, "timeout_ms")
-        if not (wish.runs or wish.controllers or wish.feed_after is not None):
-            raise InvalidArgumentError("wait: say what for: runs, controllers or feed_after")
         return Waiter(self._engine, self.path, self._clock, wish, timeout)
 
     def keep(self, *, claim: Claim, lease_ms: int, every_ms: int | None = None) -> Lease:
@@ -277,6 +264,29 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<fencepost.Store {self.path!r} engine={self.engine_name}>"
+
+
+def _wish(
+    runs: bool,
+    exclude_run_ids: Iterable[str],
+    controllers: Iterable[str],
+    feed_after: int | None,
+    events_after: int | None,
+) -> Wish:
+    excluded = items(exclude_run_ids, "exclude_run_ids")
+    given = items(controllers, "controllers")
+    wish = Wish(
+        bool(runs),
+        frozenset(checked_run_id(item, "exclude_run_ids") for item in excluded),
+        tuple(sorted({checked_name(item, "controllers") for item in given})),
+        None if feed_after is None else integer(feed_after, "feed_after"),
+        None if events_after is None else integer(events_after, "events_after"),
+    )
+    if not wish:
+        raise InvalidArgumentError(
+            "wait: say what for: runs, controllers, feed_after or events_after"
+        )
+    return wish
 
 
 def engine_of(store: Store) -> Engine:

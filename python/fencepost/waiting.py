@@ -31,14 +31,16 @@ class Ready:
         runs: whether a run is claimable.
         controllers: those of the asked controllers that have a due key.
         feed: whether the feed has an event after the one asked for.
+        events: whether there is an event of a controller after the one asked for.
     """
 
     runs: bool = False
     controllers: tuple[str, ...] = ()
     feed: bool = False
+    events: bool = False
 
     def __bool__(self) -> bool:
-        return self.runs or bool(self.controllers) or self.feed
+        return self.runs or bool(self.controllers) or self.feed or self.events
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,11 @@ class Wish:
     exclude_run_ids: frozenset[str]
     controllers: tuple[str, ...]
     feed_after: int | None
+    events_after: int | None
+
+    def __bool__(self) -> bool:
+        feeds = (self.feed_after, self.events_after)
+        return self.runs or bool(self.controllers) or feeds != (None, None)
 
 
 def bells(path: str) -> str:
@@ -57,7 +64,10 @@ def bells(path: str) -> str:
 
 
 class Waiter:
-    """One wait: a place taken before the first look, then looks between sleeps."""
+    """One wait: a place taken before the first look, then looks between sleeps.
+
+    The place is taken where it is given up again: Ctrl-C finds no gap between the two.
+    """
 
     def __init__(
         self, engine: Engine, path: str, clock: Clock, wish: Wish, timeout_ms: int | None
@@ -71,6 +81,7 @@ class Waiter:
     def wait(self) -> Ready:
         """Block until there is something, or the timeout."""
         try:
+            self._place.take()
             while (seconds := self._pause()) is not None:
                 self._place.sleep(seconds)
             return self._ready
@@ -80,10 +91,12 @@ class Waiter:
     async def wait_async(self) -> Ready:
         """The same without blocking the running event loop."""
         woken = asyncio.Event()
-        loop, descriptor = asyncio.get_running_loop(), self._place.fileno()
-        if descriptor >= 0:
-            loop.add_reader(descriptor, woken.set)
+        loop, descriptor = asyncio.get_running_loop(), -1
         try:
+            self._place.take()
+            descriptor = self._place.fileno()
+            if descriptor >= 0:
+                loop.add_reader(descriptor, woken.set)
             # A look waits its turn, and with it the loop would, while a thread has the lock
             # or waits for it.
             while (seconds := await asyncio.to_thread(self._pause)) is not None:
@@ -121,7 +134,8 @@ class Waiter:
         ready = Ready(
             runs_due <= now,
             tuple(name for name, due in dues.items() if due <= now),
-            self._feed_has_more(),
+            self._has_more("feed.after", self._wish.feed_after),
+            self._has_more("events.after", self._wish.events_after),
         )
         return ready, min(runs_due, *dues.values(), MAX_TIME_MS)
 
@@ -139,11 +153,8 @@ class Waiter:
         rows += self._engine.read("queue.next_expiry", where)
         return min((row[0] for row in rows), default=MAX_TIME_MS)
 
-    def _feed_has_more(self) -> bool:
-        after = self._wish.feed_after
-        return after is not None and bool(
-            self._engine.read("feed.after", {"seq": after, "limit": 1})
-        )
+    def _has_more(self, statement: str, after: int | None) -> bool:
+        return after is not None and bool(self._engine.read(statement, {"seq": after, "limit": 1}))
 
 
 class Ringing:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,48 @@ def test_filters(cli: Cli, filled: str) -> None:
     assert cli("effects", "--state", "applied", "--json").out == ""
     assert cli("events", "--key", "b", "--json").out == ""
     assert [event["seq"] for event in cli("feed", "--run", "r2", "--json").lines()] == [3]
+
+
+def test_a_filter_counts_before_the_limit(cli: Cli, filled: str) -> None:
+    """A page is full as long as there are rows that fit, wherever they are."""
+    with fencepost.open(filled, engine=cli.engine, synchronous="off") as store:
+        for number in range(20):
+            name = "r0" if number < 3 else "r1"
+            store.feed.record(run_id=name, workflow_ref="w", type=f"t{number}")
+            store.events.record(controller="other", key="x", type="t")
+            store.resources.put(controller="aaa", key=f"k{number}", spec=1, initial_status=1)
+        resource = store.resources.get(controller="ctl", key="a")
+        assert resource is not None
+        for number in range(5):
+            store.effects.reserve(
+                key=f"new{number}",
+                resource_uid=resource.metadata.uid,
+                generation=1,
+                kind="call",
+                request_fingerprint="f",
+            )
+        store.effects.update(resource_uid=resource.metadata.uid, key="new4", state="applied")
+
+    def listed(*command: str) -> list[Any]:
+        done = cli(*command, "--json")
+        assert (done.code, done.err) == (0, "")
+        return done.lines()
+
+    assert [event["type"] for event in listed("feed", "--run", "r0", "--limit", "3")] == [
+        *("t0", "t1", "t2"),
+    ]
+    assert [event["seq"] for event in listed("feed", "--run", "r0", "--after", "1")] == [5, 6, 7]
+    assert len(listed("feed", "--run", "r1", "--limit", "0")) == 18
+    assert [event["type"] for event in listed("events", "--key", "a", "--limit", "1")] == ["made"]
+    assert [item["key"] for item in listed("queue", "--controller", "ctl", "--limit", "2")] == [
+        *("a", "b"),
+    ]
+    assert len(listed("queue", "--controller", "aaa", "--limit", "0")) == 20
+    assert [
+        effect["key"] for effect in listed("effects", "--state", "applied", "--limit", "1")
+    ] == ["new4"]
+    assert len(listed("runs", "--status", "claimed", "--limit", "2")) == 2
+    assert cli("queue", "--controller", "no name").code == 1
 
 
 def test_more_rows_than_a_page(cli: Cli, path: str) -> None:

@@ -142,18 +142,38 @@ WAYS = (
 ).split(";")
 
 
-def test_what_is_wrong_is_not_imported(cli: Cli, engine: str, filled: str, tmp_path: Path) -> None:
-    target = tmp_path / "new.sqlite"
+def test_what_is_wrong_is_not_imported(cli: Cli, filled: str, tmp_path: Path) -> None:
+    """And leaves nothing behind, neither a store nor a folder."""
+    target = tmp_path / "new" / "folders" / "new.sqlite"
     lines = exported(cli)
     for how in WAYS:
         stdin = "\n".join(spoiled(lines, how))
         done = cli("import", "--store", str(target), stdin=stdin)
         assert (done.code, done.out) == (1, ""), how
         assert "please report" not in done.err, how
-        if target.exists():
-            rows = tables(target, engine)
-            assert [name for name in rows if rows[name]] == ["schema_info"], how
+        assert not (tmp_path / "new").exists(), how
     assert cli("import", "--store", str(target), stdin="\n".join(lines)).code == 0
+    assert [file.name for file in target.parent.iterdir()] == ["new.sqlite"]
+    assert [target.stat().st_mode & 0o777, target.parent.stat().st_mode & 0o777] == [0o600, 0o700]
+
+
+def test_an_existing_store_is_left_as_it_was(
+    cli: Cli, engine: str, filled: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "new.sqlite"
+    fencepost.open(target, engine=engine).close()
+    done = cli("import", "--store", str(target), stdin="\n".join(exported(cli)[:-1]))
+    assert done.code == 1
+    rows = tables(target, engine)
+    assert [name for name in rows if rows[name]] == ["schema_info"]
+
+
+def test_an_import_overwrites_nothing(cli: Cli, filled: str, tmp_path: Path) -> None:
+    (tmp_path / "new.sqlite.unfinished").write_text("somebody else's")
+    done = cli("import", "--store", str(tmp_path / "new.sqlite"), stdin="\n".join(exported(cli)))
+    assert done.code == 254
+    assert (tmp_path / "new.sqlite.unfinished").read_text() == "somebody else's"
+    assert not (tmp_path / "new.sqlite").exists()
 
 
 @pytest.mark.parametrize("taken", ["resources", "run_events"])

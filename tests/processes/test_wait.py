@@ -102,6 +102,34 @@ def test_an_event_of_the_feed_wakes(store: fencepost.Store, other: Child) -> Non
     assert waiting.end() == fencepost.Ready(feed=True)
 
 
+def test_an_event_of_a_controller_wakes(store: fencepost.Store, other: Child) -> None:
+    event = {"controller": "c", "key": "k", "type": "t"}
+    seq = other.call("events.record", **event).seq
+    assert store.wait(events_after=0, timeout_ms=NEVER).events
+    waiting = Waiting(store, events_after=seq)
+    other.call("events.record", **event)
+    assert waiting.end() == fencepost.Ready(events=True)
+
+
+@pytest.mark.parametrize("read_only", [False, True], ids=["writing", "reading"])
+@pytest.mark.parametrize("kind", ["feed", "events"])
+def test_who_follows_is_woken(
+    kind: str, read_only: bool, path: Path, engine: str, other: Child
+) -> None:
+    """Hundreds of events, each seen before the next look would be due."""
+    began = time.monotonic()
+    with fencepost.open(path, engine=engine, read_only=read_only) as follower:
+        for seq in range(100):
+            if kind == "feed":
+                other.begin_call("feed.record", run_id="r", workflow_ref="w", type="t")
+                assert follower.wait(feed_after=seq, timeout_ms=NEVER).feed
+            else:
+                other.begin_call("events.record", controller="c", key="k", type="t")
+                assert follower.wait(events_after=seq, timeout_ms=NEVER).events
+            other.end()
+    assert time.monotonic() - began < 100 * 0.125
+
+
 def test_nothing_comes_before_the_timeout(store: fencepost.Store) -> None:
     began = time.monotonic()
     assert not store.wait(runs=True, controllers=["c"], feed_after=0, timeout_ms=100)

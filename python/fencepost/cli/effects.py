@@ -36,10 +36,8 @@ def list_effects(arguments: argparse.Namespace) -> int:
         Column("ERROR", lambda effect: or_dash(effect.error)),
     ]
     with reading(arguments) as store:
-        wanted = arguments.state
-        found = _every_effect(store, page_size(arguments.limit))
         listing(
-            (effect for effect in found if wanted is None or effect.state == wanted),
+            _effects(store, arguments.state, page_size(arguments.limit)),
             columns,
             limit=arguments.limit,
             as_lines=arguments.json,
@@ -48,9 +46,10 @@ def list_effects(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _every_effect(store: Store, page: int) -> Iterator[Effect]:
+def _effects(store: Store, state: str | None, page: int) -> Iterator[Effect]:
+    statement = "dump.page_effects" if state is None else "effects.page_by_state"
     after = -(2**63)
-    while rows := engine_of(store).read("dump.page_effects", {"after": after, "limit": page}):
+    while rows := engine_of(store).read(statement, {"after": after, "limit": page, "state": state}):
         for row in rows:
             yield Effect.from_row(row[1:])
         after = rows[-1][0]

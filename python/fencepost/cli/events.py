@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from ..engine.protocol import Value
 from ..records import Event, RunEvent
 from ..store import Store, engine_of
 from .arguments import count, limit_option, on_store
@@ -17,7 +18,6 @@ from .output import as_json, or_dash, page_size, safe
 from .stores import reading
 
 _PAGE = 500
-_LOOK_SECONDS = 0.5
 _WAIT_MS = 500
 
 
@@ -51,13 +51,15 @@ def events(arguments: argparse.Namespace) -> int:
 
 def _follow_events(store: Store, last: int, arguments: argparse.Namespace) -> None:
     with interruptible() as asked:
-        # No store rings for these: whoever follows looks again.
-        while not asked.wait(_LOOK_SECONDS):
+        while not asked.is_set():
+            sys.stdout.flush()
+            store.wait(events_after=last, timeout_ms=_WAIT_MS)
             for event in _events_after(store, last):
                 last = event.seq
                 if _wanted(event, arguments):
                     _print_event(event, arguments)
-            sys.stdout.flush()
+                if asked.is_set():
+                    break
 
 
 def _print_last_events(store: Store, arguments: argparse.Namespace) -> int:
@@ -105,21 +107,40 @@ def feed(arguments: argparse.Namespace) -> int:
     """Print the last events of the feed, and perhaps those that follow."""
     with reading(arguments) as store:
         last = store.feed.latest_seq()
-        start = arguments.after
-        if start is None:
-            start = max(0, last - arguments.limit) if arguments.limit else 0
-        seq, left = start, arguments.limit or None
-        for event in store.feed.iterate(seq=start):
+        seq, left = _start(store, last, arguments), arguments.limit or None
+        for event in _feed_after(store, seq, arguments.run_id):
             if not arguments.follow and (event.seq > last or left == 0):
                 break
             seq = event.seq
-            if arguments.run_id in (None, event.run_id):
-                _print_run_event(event, arguments)
-                left = None if left is None else left - 1
+            _print_run_event(event, arguments)
+            left = None if left is None else left - 1
         if arguments.follow:
-            _follow_feed(store, seq, arguments)
+            _follow_feed(store, max(seq, last), arguments)
             return INTERRUPTED
     return OK
+
+
+def _start(store: Store, last: int, arguments: argparse.Namespace) -> int:
+    """The number after which to begin: what was asked for, or so that the last events show."""
+    if arguments.after is not None:
+        return int(arguments.after)
+    if not arguments.limit:
+        return 0
+    where = {"last": last, "limit": arguments.limit, "run_id": arguments.run_id}
+    every = arguments.run_id is None
+    rows = engine_of(store).read(f"feed.before_last{'' if every else '_of_run'}", where)
+    return int(rows[0][0]) if rows else 0
+
+
+def _feed_after(store: Store, seq: int, run_id: str | None) -> Iterator[RunEvent]:
+    if run_id is None:
+        yield from store.feed.iterate(seq=seq)
+        return
+    where: dict[str, Value] = {"run_id": run_id, "limit": _PAGE}
+    while rows := engine_of(store).read("feed.after_of_run", {**where, "seq": seq}):
+        for row in rows:
+            yield RunEvent.from_row(row)
+        seq = rows[-1][0]
 
 
 def _follow_feed(store: Store, seq: int, arguments: argparse.Namespace) -> None:

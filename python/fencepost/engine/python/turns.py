@@ -65,6 +65,7 @@ class Turns:
         place = Place(self._folder)
         since = None
         try:
+            place.take()
             while not try_lock():
                 now = time.monotonic()
                 if now >= deadline:
