@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DOCS_VENV := build/docs-venv
 PYTEST_ARGS ?= -n auto
 STRESS_ARGS ?= --profile quick
 VECTORS := $(wildcard tests/vectors/*.jsonl)
@@ -119,6 +120,30 @@ types: venv ## Check types: mypy --strict, and the extension against its stub
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest fencepost._native
 
+$(DOCS_VENV)/.stamp: requirements/docs.txt
+	$(PYTHON) -m venv --clear $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --requirement requirements/docs.txt
+	@touch $@
+
+# Reads the Python sources where they lie: neither cargo nor .venv is needed.
+.PHONY: docs
+docs: $(DOCS_VENV)/.stamp ## Build the documentation into build/docs/html; a warning is an error
+	$(DOCS_VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env \
+		--doctree-dir build/docs/doctrees docs build/docs/html
+	@echo "build/docs/html/index.html"
+
+.PHONY: docs-test
+docs-test: venv ## Run the examples of the documentation, and hold it to what is public
+	$(BIN)/python -m pytest tests/docs $(DOCS_TEST_ARGS)
+
+.PHONY: docs-lock
+docs-lock: ## Compile requirements/docs.txt anew
+	$(PYTHON) -m venv --clear build/lock
+	build/lock/bin/python -m pip install --quiet '$(UV_RANGE)'
+	build/lock/bin/uv pip compile --quiet $(LOCK_ARGS) --universal --python-version 3.11 --no-emit-package fencepost \
+		--constraint requirements/dev.txt --custom-compile-command 'make docs-lock' \
+		--output-file requirements/docs.txt requirements/docs.in stress/pyproject.toml
+
 .PHONY: hooks
 hooks: $(VENV)/.stamp-tools ## Install the pre-commit hooks
 	$(BIN)/pre-commit install
@@ -139,4 +164,4 @@ ci: ## Run everything that a change has to pass
 clean: ## Remove what was built, .venv too
 	rm -rf $(VENV) target build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f python/fencepost/_native*.so python/fencepost/_native*.pyd python/fencepost/_native*.dylib
-	find python stress tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find python stress tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} +

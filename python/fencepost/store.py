@@ -42,7 +42,13 @@ class Store:
         path: the absolute path of the file.
         engine_name: `"native"` or `"python"`.
         read_only: whether it was opened only for reading.
-        resources, queue, effects, requests, events, runs, feed: the operations, by table.
+        runs: durable units of work, each owned by one live claim at a time.
+        queue: the keys that a controller has to reconcile.
+        resources: desired and observed states.
+        effects: calls to outside systems, recorded before they are made.
+        requests: child workflows, each asked for once.
+        events: what happened to resources, newest first.
+        feed: what happened to runs, oldest first, with a watermark for each consumer.
         hooks: who is told of what this store does.
     """
 
@@ -132,7 +138,7 @@ class Store:
         return Waiter(self._engine, self.path, self._clock, wish, timeout)
 
     def keep(self, *, claim: Claim, lease_ms: int, every_ms: int | None = None) -> Lease:
-        """Renew a claim from a background thread while a `with` block works on it.
+        """Renew a claim from a background thread while a `with` block works on it::
 
             with store.keep(claim=run, lease_ms=5_000) as lease:
                 for step in steps:

@@ -41,9 +41,9 @@ class Capabilities(msgspec.Struct, frozen=True):
     lease: Lease = "expires"
     workers: Workers = "processes"
     promises: dict[str, str] = {}
-    """By property: where the library says so. What is not here is reported as not claimed."""
+    """Where the library says so, by property. What is not here is reported as not claimed."""
     excused: dict[str, str] = {}
-    """By property that is not promised: why, in the library's words where there are some."""
+    """Why a property is not promised, in the library's words where there are some."""
     clock_error_ms: int = 0
     """By how much the queue's clock may differ from the machine's monotonic one in a run."""
 
