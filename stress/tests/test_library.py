@@ -121,6 +121,7 @@ def test_each_call_is_told_apart(store: RecordedStore, calls: Calls) -> None:
         ("effects", "update", {"resource_uid": "u", "key": "k", "state": "done"}),
         ("requests", "update", {"request_id": "q", "state": "done"}),
         ("feed", "record", {"payload": [1]}),
+        ("queue", "enqueue_many", {"items": [("c", "k"), ("c", "l")]}),
         ("runs", "park", {"run_id": "r", "claim_token": "t", "now": "2026-01-01T00:00:00Z"}),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fencepost_stress.history import Clock, Invoke, Ok, Writer
+from fencepost_stress.history import Clock, Info, Invoke, Ok, Writer
 from fencepost_stress.lookout import Lookout
 
 LEASE = 100
@@ -36,6 +36,10 @@ class Histories:
 
     def end(self, process: str, result: Any) -> None:
         self._writers[process].write(Ok(self._stamp(), self._calls, result))
+
+    def lose(self, process: str) -> None:
+        """The call ends, and nobody knows how."""
+        self._writers[process].write(Info(self._stamp(), self._calls, "io", "io"))
 
     def claim(self, process: str, token: str, fence: int) -> None:
         self.begin(process, "runs.claim_next", claim_token=token, lease_ms=LEASE)
@@ -164,6 +168,31 @@ def test_a_lease_renewed_in_a_batch_goes_on(histories: Histories) -> None:
     histories.now += LEASE
     histories.use("00", "verify", "a", result=True)
     assert seen(histories) == 1
+
+
+@pytest.mark.parametrize(
+    "verb, result", [("claim_legacy_source", True), ("repair_source", "claimed")]
+)
+def test_a_lease_that_a_claim_with_its_own_token_began_anew(
+    histories: Histories, verb: str, result: object
+) -> None:
+    histories.claim("00", "a", 1)
+    histories.now += LEASE + 10
+    histories.begin("00", f"runs.{verb}", run_id="r", claim_token="a", lease_ms=LEASE)
+    histories.end("00", result)
+    histories.now += LEASE - 10
+    histories.use("00", "verify", "a", True)
+    assert seen(histories) == 0
+
+
+def test_a_lease_whose_renewal_has_no_known_outcome(histories: Histories) -> None:
+    histories.claim("00", "a", 1)
+    histories.now += LEASE - 10
+    histories.begin("00", "runs.renew", run_id="r", claim_token="a", lease_ms=LEASE)
+    histories.lose("00")
+    histories.now += LEASE - 10
+    histories.use("00", "verify", "a", True)
+    assert seen(histories) == 0
 
 
 def test_a_correct_run_shows_none(saved_run: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -62,6 +63,20 @@ def test_a_replay_of_a_kept_run_decides_the_same(saved_run: Path, tmp_path: Path
         for found in (before, after)
     ]
     assert told[0] == told[1]
+
+
+def test_a_replay_leaves_out_the_tries_at_making_a_plan_smaller(
+    saved_run: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(saved_run, copy)
+    plan = next(copy.glob("**/plan.json"))
+    cut_off = copy / "shrunk" / "try-1"
+    cut_off.mkdir(parents=True)
+    shutil.copy(plan, cut_off)
+    before = read(saved_run / "verdict.json")
+    assert cli.main(["replay", str(copy)]) == verdicts.EXIT_CODES[before["verdict"]]
+    assert len(read(copy / "replay.json")["runs"]) == 1
 
 
 def test_the_report_lies_beside_the_evidence(saved_run: Path) -> None:

@@ -32,6 +32,7 @@ EXIT_HARNESS_FAILURE = 255
 
 _SEEDS = 1_000_000
 _SHRINK_SECONDS = 60.0
+_SHRUNK = "shrunk"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -315,7 +316,7 @@ def _shrink_first(made: Sequence[Plan], folder: Path, budget: float, as_json: bo
     )
     progress = Progress(Console(stderr=True))
     with progress.of(f"shrinking {plan.engine}, seed {plan.seed}"):
-        result, more = shrink(plan, run, folder / "shrunk", budget, progress.watch)
+        result, more = shrink(plan, run, folder / _SHRUNK, budget, progress.watch)
     if not as_json:
         report.show_smallest(Console(), by_words(result), more)
 
@@ -324,8 +325,15 @@ def _shrink_first(made: Sequence[Plan], folder: Path, budget: float, as_json: bo
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON on stdout.")
 def replay(directory: Path, as_json: bool) -> int:
-    """Decide the evidence in DIRECTORY again: one run's, or all runs of one command."""
-    found = [path.parent for path in sorted(directory.glob("**/plan.json"))]
+    """Decide the evidence in DIRECTORY again: one run's, or all runs of one command.
+
+    What a failed plan became when it was made smaller is evidence of its own, below `shrunk`.
+    """
+    found = [
+        path.parent
+        for path in sorted(directory.glob("**/plan.json"))
+        if _SHRUNK not in path.relative_to(directory).parts
+    ]
     if not found:
         raise click.UsageError(f"{directory} holds no evidence: there is no plan.json in it")
     missing = [path for path in found if not endings.is_there(path)]

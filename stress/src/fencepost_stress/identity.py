@@ -1,8 +1,8 @@
 """How a call and the rows that it wrote find each other.
 
-An identity is a tuple that a call and a row of it have in common and no other call has.
-Most are known when the call is invoked, from the claim token, the specification or
-another text of its own that it carries. Some need more (`LATE`):
+An identity is a tuple that a call and a row of it have in common and no other call has at
+the same time. Most are known when the call is invoked, from the claim token, the
+specification or another text of its own that it carries. Some need more (`LATE`):
 
 - A renewal writes nothing but the new expiry, which is the clock that the call read
   plus its lease. Renewals of one token are made one after the other with leases that
@@ -10,6 +10,10 @@ another text of its own that it carries. Some need more (`LATE`):
 - A claim whose token the store made is named by its result. When the call was killed
   there is no result; then what is left is a *trace*: the expiry, clock plus lease.
 - Of several calls that compare and swap, or create, one wins; its result says so.
+
+A name can come again: a worker enqueues a key of its own once more, or uses a token again
+after a refusal. One process does that, one call after the other, and who of them made a
+change is for `leftovers` to say.
 
 What several calls of one key can have made is *shared* (see `sharing`): a plain enqueue
 leaves no trace of its own, the row's version grows; so does the setting of a watermark.
@@ -52,6 +56,8 @@ DELETION = "deletion"
 
 OWNED = "owned"
 """The controller whose keys have one process each that enqueues them."""
+OWNED_KEY = "owned-key"
+"""Kind of the enqueues of such a key: one process makes them, one after the other."""
 
 _NONE: tuple[Identity, ...] = ()
 
@@ -73,13 +79,13 @@ def _by_claim(args: dict[str, Any]) -> tuple[Identity, ...]:
 
 
 def _of_items(args: dict[str, Any]) -> tuple[Identity, ...]:
-    return tuple(("owned", item[1]) for item in args["items"])
+    return tuple((OWNED_KEY, item[1]) for item in args["items"])
 
 
 def _of_enqueue(args: dict[str, Any]) -> tuple[Identity, ...]:
     controller = args["controller"]
     if controller == OWNED:
-        return (("owned", args["key"]),)
+        return ((OWNED_KEY, args["key"]),)
     return (("enqueue-key", controller, args["key"]),)
 
 

@@ -23,12 +23,14 @@ from typing import Any
 
 import msgspec
 
-from .history import Clock, Invoke, Ok, Record
+from .history import Clock, Info, Invoke, Ok, Record
 
 _KEPT = 50_000
 """So many claims are kept in mind, the latest ones."""
 _KEEPS = frozenset({"claim_next", "enqueue", "renew", "renew_many", "verify", "get"})
 """Calls that let go of nothing; any other one that carries a token may."""
+_RECLAIMS = frozenset({"claim_legacy_source", "repair_source"})
+"""Calls that claim a run anew with the very token that holds it."""
 _USES = frozenset({"renew", "verify", "park", "complete", "delete", "settle", "requeue"})
 _decoder = msgspec.json.Decoder(Record)
 
@@ -113,6 +115,10 @@ class Lookout:
             file.now = record.wall
         elif isinstance(record, Ok) and file.call is not None and file.now is not None:
             self._returned(file.call, file.now, record)
+        elif isinstance(record, Info) and file.call is not None and "lease_ms" in file.call.args:
+            # Nobody knows whether the lease has another end now.
+            for token in _tokens(file.call.args):
+                self._held.pop(token, None)
 
     def _returned(self, call: Invoke, now: int, ok: Ok) -> None:
         facet, _, verb = call.name.partition(".")
@@ -126,6 +132,10 @@ class Lookout:
             for token in _tokens(call.args):
                 if token in self._held:
                     self._used(self._held[token], call, verb, now)
+        elif verb in _RECLAIMS and ok.result in (True, "claimed"):
+            for token in _tokens(call.args):
+                if token in self._held:
+                    self._extended(self._held[token], call, now)
         elif verb == "renew_many" and isinstance(ok.result, list):
             for claim, renewed in zip(call.args["claims"], ok.result, strict=True):
                 for token in _tokens({"claims": [claim]}):

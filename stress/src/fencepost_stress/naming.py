@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from .identity import DELETION, OWNED, PART, Identity, spec_token
+from .identity import DELETION, OWNED, OWNED_KEY, PART, Identity, spec_token
 from .rows import (
     EFFECTS,
     EVENTS,
@@ -97,7 +97,7 @@ def _of_queue(change: Change) -> Identity:
         after.version != before.version and token == before.claim_token
     ):
         if after.controller == OWNED:
-            return ("owned", after.resource_key)
+            return (OWNED_KEY, after.resource_key)
         return ("enqueue-key", after.controller, after.resource_key)
     if token is None:
         return ("release", before.claim_token)

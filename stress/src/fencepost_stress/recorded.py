@@ -67,6 +67,8 @@ class RecordedStore:
             args["items"] = [
                 {"claim_token": self._unique("token"), **item} for item in args["items"]
             ]
+        elif name == "queue.enqueue_many":
+            raise NotRecordedError(f"{name}: enqueue keys one by one, with queue.enqueue")
         elif name in _MARKED:
             args[_MARKED[name]] = self._marked(name, args.get(_MARKED[name]))
         elif name in {"effects.update", "requests.update"}:

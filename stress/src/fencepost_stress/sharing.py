@@ -52,11 +52,14 @@ def explains(deletions: Mapping[int, Change], op: Op, change: Change) -> bool:
     if not op.low < change.seq <= op.high:
         return False
     now = op.now
+    if now is None:
+        # The clock is read before the row is written: the call was killed before that.
+        return False
     if isinstance(after, WatermarkRow):
         seq = int(op.args["seq"])
         if isinstance(before, WatermarkRow):
             seq = max(seq, before.last_event_seq)
-        return after.last_event_seq == seq and (now is None or after.updated_at == text_of(now))
+        return after.last_event_seq == seq and after.updated_at == text_of(now)
     if not isinstance(after, QueueRow):
         return False
     deletion = deletions.get(change.seq)
@@ -64,18 +67,25 @@ def explains(deletions: Mapping[int, Change], op: Op, change: Change) -> bool:
         op.name != "resources.request_deletion" or not _marks(deletion, now)
     ):
         return False
-    given = op.args.get("available_at")
+    given = _given(op, after)
     due = now if given is None else ms_of(given)
-    if due is None:
-        return True
     if isinstance(before, QueueRow):
         due = min(due, before.available_at)
     return after.available_at == due
 
 
-def _marks(deletion: Change, now: int | None) -> bool:
+def _given(op: Op, row: QueueRow) -> str | None:
+    """The due time that an enqueue names for a key, alone or among others."""
+    items = op.args.get("items")
+    if items is None:
+        given: str | None = op.args.get("available_at")
+        return given
+    return next((item[2] for item in items if len(item) > 2 and tuple(item[:2]) == row[:2]), None)
+
+
+def _marks(deletion: Change, now: int) -> bool:
     row = deletion.after
-    return now is None or (isinstance(row, ResourceRow) and row.deletion_timestamp == text_of(now))
+    return isinstance(row, ResourceRow) and row.deletion_timestamp == text_of(now)
 
 
 def _match(

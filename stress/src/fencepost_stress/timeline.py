@@ -26,10 +26,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from operator import attrgetter
+from typing import Any, TypeAlias
 
 from . import identity
 from .history import Fail, Info, Ok, Record
 from .identity import LATE, PART, SHARED, Identity
+from .leftovers import Leftovers
 from .merge import CLOCK, INVOKE, KIND, Entry, merged
 from .operations import NEVER, Commit, Event, Op, Seen
 from .pool import Pool
@@ -61,14 +63,12 @@ class _Joiner:
         self._pool = Pool()
         self._open: dict[str, Op] = {}  # by process, in the order of invocation
         self._invoked: dict[Identity, Op] = {}
-        self._attached: deque[tuple[Change, Identity, Op | None]] = deque()
+        self._attached: deque[_Entry] = deque()
         self._head: Change | None = None
         self._head_op: Op | None = None
         self._parts: dict[int, list[Change]] = {}
-        self._unowned: dict[Identity, list[Change]] = {}
+        self._left = Leftovers()
         self._owners: dict[int, Op] = {}
-        self._dead: dict[Identity, Op] = {}
-        self._traces: dict[Identity, list[Op]] = {}
         self._lost: list[Op] = []
         self._seen: list[tuple[int, int, Op]] = []
         self._count = 0
@@ -111,41 +111,56 @@ class _Joiner:
 
     def _close(self, op: Op, record: Record | None) -> None:
         _read_end(op, record)
-        late = identity.of_outcome(op)
-        for one in late:
-            self._own_late(op, one)
-        shared = bool(op.known) and op.known[0][0] in SHARED
-        if not shared and len(op.rows) < identity.rows_due(op):
-            for one in op.known + late:
+        if op.known and op.known[0][0] in SHARED:
+            self._close_shared(op)
+            return
+        late, due = identity.of_outcome(op), identity.rows_due(op)
+        if op.status == "unknown":
+            self._hand_back(op, op.rows)
+            self._left.lose(op, op.known + late, bool(late))
+            self._lost.append(op)
+            return
+        if due:
+            self._take_back(op)
+        elif op.rows:
+            self._hand_back(op, op.rows)
+        missing = [one for one in late if not self._take(op, one)]
+        if len(op.rows) < due:
+            missing += [one for one in op.known if self._invoked.get(one) is op]
+            for one in missing:
                 self._search(op, one)
+        self._forget(op)
+        op.high = self._possible
+        if not op.rows:
+            self._nothing(op)
+            return
         if len(op.rows) > 1:
             op.rows.sort(key=_by_seq)
-        if op.status != "unknown":
-            op.high = self._possible
-            if op.rows:
-                self._certain = max(self._certain, op.rows[-1].seq)
-            elif shared and op.status == "ok":
-                self._certain = max(self._certain, self._pool.earliest(op.known[0], op))
-        if op.rows:
-            # A killed call's last stamp may be older than its commit: nothing is certain yet.
-            return
-        if op.status == "unknown":
-            self._remember_dead(op, late, shared)
-        elif not shared or op.status == "fail":
-            self._forget(op, shared)
-            self._count += 1
-            heapq.heappush(self._seen, (op.low, self._count, op))
+        self._certain = max(self._certain, op.rows[-1].seq)
 
-    def _own_late(self, op: Op, known: Identity) -> None:
-        waiting = self._unowned.get(known)
-        if waiting:
-            change = waiting.pop(0)
-            if not waiting:
-                del self._unowned[known]
-            self._owners[change.seq] = op
-            self._give(op, change)
-        elif op.status == "unknown":
-            self._dead[known] = op
+    def _close_shared(self, op: Op) -> None:
+        if op.status == "unknown":
+            return
+        op.high = self._possible
+        if op.status == "fail":
+            self._pool.dismiss(op.known[0], op)
+            self._nothing(op)
+        else:
+            self._certain = max(self._certain, self._pool.earliest(op.known[0], op))
+
+    def _nothing(self, op: Op) -> None:
+        """The call changed nothing."""
+        self._count += 1
+        heapq.heappush(self._seen, (op.low, self._count, op))
+
+    def _take(self, op: Op, known: Identity, own: Change | None = None) -> bool:
+        """Give the call the change of this name that waits for it."""
+        change = self._left.take(op, known, own)
+        if change is None:
+            return False
+        self._owners[change.seq] = op
+        self._give(op, change)
+        return True
 
     def _give(self, op: Op, change: Change) -> None:
         """The change, and those that are parts of it, are the call's."""
@@ -154,17 +169,40 @@ class _Joiner:
         if self._head is change:
             self._head_op = op
 
-    def _remember_dead(self, op: Op, late: tuple[Identity, ...], shared: bool) -> None:
-        trace = identity.trace_of(op)
-        if trace is not None and not late:
-            self._traces.setdefault(trace, []).append(op)
-        if not shared:
-            self._lost.append(op)
+    # A name that several calls bear, one after the other: see `leftovers`.
 
-    def _forget(self, op: Op, shared: bool) -> None:
-        if shared:
-            self._pool.dismiss(op.known[0], op)
-            return
+    def _hand_back(self, op: Op, rows: list[Change]) -> None:
+        """These changes, which the call was given, wait for another."""
+        op.rows = [row for row in op.rows if row not in rows]
+        for change in rows:
+            entry = self._entry(change)
+            entry[2] = None
+            if entry[1][0] == PART:
+                self._parts.setdefault(rows[0].seq, []).append(change)
+            else:
+                self._left.wait(entry[1], change)
+                if op.status == "fail" or not identity.rows_due(op):
+                    self._left.refuse(op, entry[1])
+        if self._head_op is op and self._head in rows:
+            self._head_op = None
+
+    def _take_back(self, op: Op) -> None:
+        """What waits for a name of the call is its own rather than a later change is."""
+        for known in op.known:
+            if self._left.waits(known):
+                own = next((row for row in op.rows if self._entry(row)[1] == known), None)
+                if self._take(op, known, own) and own is not None:
+                    self._hand_back(op, [own])
+
+    def _entry(self, change: Change) -> _Entry:
+        """Where the change stands among those that are attached."""
+        attached = self._attached
+        index = min(change.seq - attached[0][0].seq, len(attached) - 1)
+        while attached[index][0].seq > change.seq:
+            index -= 1
+        return attached[index]
+
+    def _forget(self, op: Op) -> None:
         for one in op.known:
             if self._invoked.get(one) is op:
                 del self._invoked[one]
@@ -180,7 +218,7 @@ class _Joiner:
         kind = known[0]
         op = None
         if kind in LATE:
-            self._unowned.setdefault(known, []).append(change)
+            self._left.wait(known, change)
         elif kind == PART:
             op = self._head_op
             if op is not None:
@@ -195,11 +233,14 @@ class _Joiner:
             op = self._invoked.pop(known, None)
             if op is None and not force:
                 return False
-            if op is not None:
+            if op is not None and op.status == "unknown":
+                self._left.wait(known, change)
+                op = None
+            elif op is not None:
                 op.rows.append(change)
         if kind != PART:
             self._head, self._head_op = change, op
-        self._attached.append((change, known, op))
+        self._attached.append([change, known, op])
         self._possible = change.seq
         return True
 
@@ -212,7 +253,7 @@ class _Joiner:
         for entry in self._scan.up_to(known):
             self._admit(*entry, force=True)
         if known[0] in LATE:
-            self._own_late(op, known)
+            self._take(op, known)
         self._attach()
 
     # What can be said for certain goes out.
@@ -277,36 +318,28 @@ class _Joiner:
         op = self._owners.pop(change.seq, None)
         if op is not None:
             return op
-        waiting = self._unowned.get(known)
-        if waiting:
-            # Its call would have closed by now.
-            waiting.remove(change)
-            if not waiting:
-                del self._unowned[known]
-        op = self._dead_owner(change, known)
+        op = self._left.heir(change, known)
         if op is None:
             return None
+        before = len(op.rows)
         self._give(op, change)
-        # A killed call of many: its further rows follow at once.
-        seq = change.seq + len(op.rows) - 1
-        for other, name, owner in islice(self._attached, len(op.rows), None):
-            seq += 1
-            if other.seq != seq or owner is not None or self._dead_owner(other, name) is not op:
-                break
-            self._owners[seq] = op
-            op.rows.append(other)
-        trace = identity.trace_in(change, known)
-        if trace is not None and op in self._traces.get(trace, ()):
-            self._traces[trace].remove(op)
+        if op.status == "unknown":
+            self._give_further(op, change.seq, len(op.rows) - before)
+            self._left.settle(op, change, known)
         return op
 
-    def _dead_owner(self, change: Change, known: Identity) -> Op | None:
-        op = self._dead.get(known)
-        if op is None and self._traces:
-            trace = identity.trace_in(change, known)
-            waiting = None if trace is None else self._traces.get(trace)
-            op = waiting[0] if waiting else None
-        return op
+    def _give_further(self, op: Op, first: int, count: int) -> None:
+        """A killed call of many: its further rows follow at once."""
+        seq = first + count - 1
+        for other, name, owner in islice(self._attached, count, None):
+            seq += 1
+            if other.seq != seq or owner is not None or seq in self._owners:
+                return
+            if self._left.lost_owner(other, name) is not op:
+                return
+            self._left.spend(op, other, name)
+            self._owners[seq] = op
+            op.rows.append(other)
 
     def finish(self) -> list[Event]:
         """The rest: changes that no call explains, and calls whose outcome left no row."""
@@ -333,5 +366,8 @@ def _read_end(op: Op, record: Record | None) -> None:
         if kind is Info:
             op.code = record.code  # type: ignore[union-attr]
 
+
+_Entry: TypeAlias = list[Any]
+"""A change that is attached, its name, and its call as far as it has one."""
 
 _UNDECIDED = Op("", 0, "", {}, 0)
