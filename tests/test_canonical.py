@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from fencepost import canonical_json, fingerprint
+from fencepost import canonical, canonical_json, fingerprint
 from fencepost.canonical import parse_json
+from fencepost.engine.select import native_module
 from fencepost.errors import InvalidArgumentError, ValueTooLargeError
 
 # Reads a JSON text a line, writes it canonically: keys that are array indexes first, as
@@ -55,6 +56,18 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(KEYS, inner, max_size=6),
     max_leaves=25,
 )
+
+
+@pytest.fixture(autouse=True, params=["native", "reference"])
+def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways in which a text comes about."""
+    if request.param == "reference":
+        monkeypatch.setattr(canonical, "_quick", canonical._never)
+        return
+    native = native_module()
+    if native is None:
+        pytest.skip("the native extension is not installed")
+    monkeypatch.setattr(canonical, "_quick", native.canonical_json)
 
 
 class Node:

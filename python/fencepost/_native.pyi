@@ -5,12 +5,18 @@ from typing import final
 
 from .engine.protocol import NewRun, Row, Value
 
-__all__ = ["Engine", "__version__", "sqlite_version"]
+__all__ = ["Engine", "__version__", "canonical_json", "sqlite_version"]
 
 __version__: str
 
 def sqlite_version() -> str:
     """The version of the SQLite library that is built in."""
+
+def canonical_json(value: object, most: int | None = None) -> str | None:
+    """The canonical JSON of an ordinary value of at most `most` bytes.
+
+    None where `fencepost.canonical` has to say, whose rules these are.
+    """
 
 @final
 class Engine:

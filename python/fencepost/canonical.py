@@ -11,13 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from json.encoder import encode_basestring
 from typing import Any
 
-from .errors import InvalidArgumentError, ValueTooLargeError
+from .engine.select import native_module
+from .errors import EngineUnavailableError, InvalidArgumentError, ValueTooLargeError
 from .shown import shown
 
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -38,6 +40,9 @@ def fingerprint(value: object) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
+_quick: Callable[[object, int | None], str | None] | None = None
+
+
 def canonical_json(value: object, argument: str = "value", most: int | None = None) -> str:
     """The canonical text of a JSON value.
 
@@ -52,6 +57,12 @@ def canonical_json(value: object, argument: str = "value", most: int | None = No
     integers beyond 2**53-1, keys that are no text, cycles, deeper nesting, and whatever
     else is no JSON, and ValueTooLargeError beyond `most`.
     """
+    text = (_quick or _choose_quick())(value, most)
+    return reference_json(value, argument, most) if text is None else text
+
+
+def reference_json(value: object, argument: str = "value", most: int | None = None) -> str:
+    """`canonical_json` by the rules alone, without the native extension."""
     parts: list[str] = []
     size = 0
     stack: list[_Frame] = []
@@ -88,6 +99,24 @@ def canonical_json(value: object, argument: str = "value", most: int | None = No
             break
         else:
             return "".join(parts)
+
+
+def _choose_quick() -> Callable[[object, int | None], str | None]:
+    """The extension's writer, which leaves to the reference what it is not sure of."""
+    global _quick
+    native = None
+    if os.environ.get("FENCEPOST_ENGINE") != "python":
+        try:
+            native = native_module()
+        except EngineUnavailableError:
+            # Who opens a store with it is told.
+            native = None
+    _quick = _never if native is None else native.canonical_json
+    return _quick
+
+
+def _never(_value: object, _most: int | None) -> None:
+    return None
 
 
 _END: Any = object()
@@ -230,6 +259,13 @@ def parse_json(text: str) -> Any:
     text nested too deep to read.
     """
     decoder = _WITH_LONG_NUMBERS if _LONG_DIGITS.search(text) else _PLAIN
+    try:
+        value, end = decoder.raw_decode(text)
+        if end == len(text):
+            return value
+    except (ValueError, RecursionError):
+        # Whitespace in front is JSON too; what is not, the decoder refuses below.
+        pass
     read = partial(decoder.decode, text)
     try:
         return read()

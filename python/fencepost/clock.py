@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from .engine.protocol import MAX_TIME_MS
@@ -39,8 +40,7 @@ def iso_from_ms(ms: int) -> str:
     """
     if MIN_TIME_MS <= ms <= MAX_TIME_MS:
         seconds, millis = divmod(ms, 1000)
-        moment = _EPOCH + timedelta(seconds=seconds)
-        return f"{moment.isoformat()[:19]}.{millis:03d}Z"
+        return f"{_to_the_second(seconds)}.{millis:03d}Z"
     if abs(ms) > _ECMASCRIPT_LIMIT_MS:
         raise ValueError(f"{ms} ms is no time that ECMAScript can represent")
     # The Gregorian calendar repeats every 400 years: shift into datetime's range.
@@ -50,6 +50,12 @@ def iso_from_ms(ms: int) -> str:
     sign = "-" if year < 0 else "+"
     shown = f"{year:04d}" if 0 <= year <= 9999 else f"{sign}{abs(year):06d}"
     return shown + text[4:]
+
+
+@lru_cache(maxsize=64)
+def _to_the_second(seconds: int) -> str:
+    # Leases that are handed out in one second end in one second, too.
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
 
 
 def ms_from_time(value: datetime | str, argument: str) -> int:

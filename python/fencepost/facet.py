@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -67,4 +67,6 @@ def use_engine(facet: Facet, engine: Engine) -> None:
 
 def new_token() -> str:
     """A claim token, uid or request id that nobody had before: a random UUID (RFC 9562)."""
-    return str(uuid.uuid4())
+    digits = os.urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

@@ -20,7 +20,6 @@ from .validation import (
     json_value,
     key,
     lease_ms as checked_lease,
-    optional_key,
     run_id as checked_run_id,
     time_ms,
 )
@@ -67,18 +66,16 @@ class Runs(Facet):
         Returns the run. Raises RunExistsError, ContinuationExistsError and
         InvalidArgumentError.
         """
-        new = _new_run(
-            {
-                "run_id": run_id,
-                "workflow_name": workflow_name,
-                "workflow_source_ref": workflow_source_ref,
-                "input": input,
-                "runner_id": runner_id,
-                "lease_ms": lease_ms,
-                "claim_token": claim_token,
-                "affinity_runner_id": affinity_runner_id,
-                "parent_run_id": parent_run_id,
-            }
+        new = _checked_run(
+            run_id,
+            workflow_name,
+            workflow_source_ref,
+            input,
+            runner_id,
+            claim_token,
+            lease_ms,
+            affinity_runner_id,
+            parent_run_id,
         )
         result = _run_or_error(self._engine.enqueue_runs([new], time_ms(now))[0])
         if isinstance(result, FencepostError):
@@ -338,23 +335,46 @@ def _claimed(row: Row) -> Run | CorruptRowError:
 
 
 def _new_run(item: Mapping[str, Any]) -> NewRun:
-    if not issubclass(type(item), Mapping):
+    if type(item) is not dict and not issubclass(type(item), Mapping):
         raise InvalidArgumentError(f"items: expected dicts, not {type(item).__name__}")
     for member in item:
         if member not in _NEW_RUN_MEMBERS:
             raise InvalidArgumentError(f"items: a run has no member {shown(member)}; remove it")
-    token = item.get("claim_token")
-    parent = item.get("parent_run_id")
+    given = item.get
+    return _checked_run(
+        given("run_id"),
+        given("workflow_name"),
+        given("workflow_source_ref"),
+        given("input"),
+        given("runner_id"),
+        given("claim_token"),
+        given("lease_ms"),
+        given("affinity_runner_id"),
+        given("parent_run_id"),
+    )
+
+
+def _checked_run(
+    run_id: Any,
+    workflow_name: Any,
+    workflow_source_ref: Any,
+    input: Any,
+    runner_id: Any,
+    claim_token: Any,
+    lease_ms: Any,
+    affinity_runner_id: Any,
+    parent_run_id: Any,
+) -> NewRun:
     return (
-        checked_run_id(item.get("run_id")),
-        key(item.get("workflow_name"), "workflow_name"),
-        key(item.get("workflow_source_ref"), "workflow_source_ref"),
-        json_value(item.get("input"), "input"),
-        key(item.get("runner_id"), "runner_id"),
-        new_token() if token is None else key(token, "claim_token"),
-        checked_lease(item.get("lease_ms")),
-        optional_key(item.get("affinity_runner_id"), "affinity_runner_id"),
-        None if parent is None else checked_run_id(parent, "parent_run_id"),
+        checked_run_id(run_id),
+        key(workflow_name, "workflow_name"),
+        key(workflow_source_ref, "workflow_source_ref"),
+        json_value(input, "input"),
+        key(runner_id, "runner_id"),
+        new_token() if claim_token is None else key(claim_token, "claim_token"),
+        checked_lease(lease_ms),
+        None if affinity_runner_id is None else key(affinity_runner_id, "affinity_runner_id"),
+        None if parent_run_id is None else checked_run_id(parent_run_id, "parent_run_id"),
     )
 
 
@@ -368,6 +388,8 @@ def _claims(claims: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _run_ids(run_ids: Iterable[str]) -> list[str]:
+    if type(run_ids) is tuple and not run_ids:
+        return []
     return [
         checked_run_id(item, "exclude_run_ids")
         for item in checked_items(run_ids, "exclude_run_ids")

@@ -25,6 +25,9 @@ MAX_EVENT_BYTES = 65_536
 MAX_ERROR_CHARACTERS = 8_192
 MAX_EVENTS_PAGE = 10_000
 
+_SURELY_IN_LIMIT = MAX_KEY_UNITS // 2
+"""So many characters have no more UTF-16 code units than a key may have."""
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _NOT_IN_KEY = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
@@ -54,6 +57,9 @@ def name(value: object, argument: str) -> str:
 
 def key(value: object, argument: str) -> str:
     """A resource, effect or request key, runner id, claim token, and the like."""
+    # Nearly all keys: what can be printed has neither control characters nor surrogates.
+    if type(value) is str and value.isprintable() and 0 < len(value) <= _SURELY_IN_LIMIT:
+        return value
     text = _text(value, argument)
     units = len(text)
     if not text.isascii():
@@ -76,7 +82,7 @@ def optional_key(value: object, argument: str) -> str | None:
 
 def run_id(value: object, argument: str = "run_id") -> str:
     """A run id: safe as a file name."""
-    text = _text(value, argument)
+    text = value if type(value) is str else _text(value, argument)
     if _RUN_ID.fullmatch(text) is None:
         raise InvalidArgumentError(
             f"{argument}: {text[:60]!r} is no run id; use up to 200 letters, digits, '._-', "
@@ -129,6 +135,8 @@ def integer(value: object, argument: str, *, least: int = 0, most: int = MAX_SAF
 
 def lease_ms(value: object) -> int:
     """The length of a lease, in milliseconds."""
+    if type(value) is int and 1 <= value <= MAX_SAFE_INTEGER:
+        return value
     return integer(value, "lease_ms", least=1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from ..canonical import parse_json
 from ..clock import iso_from_ms
@@ -12,7 +12,9 @@ from ..engine.protocol import Row
 from ..errors import CorruptRowError, InvalidArgumentError
 from ..shown import shown
 
+Kind = TypeVar("Kind", bound="Record")
 Read: TypeAlias = "Callable[[type[Record], Any], Any]"
+_MOST_SEEN = 64
 _KINDS = {bytes: "a blob", float: "a float", str: "text", int: "an integer"}
 
 
@@ -46,6 +48,17 @@ class Record:
     def _with_nested(cls, members: dict[str, Any], _read: Read) -> dict[str, Any]:
         """The members, those that are records themselves made so by `_read`."""
         return members
+
+
+def unsealed(kind: type[Kind]) -> type[Any]:
+    """A class laid out as the record `kind`, whose instances may be written to.
+
+    For rows, which come by the hundred: a frozen dataclass writes its own members one by
+    one through `object.__setattr__`, which costs more than all else about a record. An
+    instance of this class becomes a record by `instance.__class__ = kind`.
+    """
+    freely = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
+    return type(f"Unsealed{kind.__name__}", (kind,), {"__slots__": (), **freely})
 
 
 def read_nested(kind: type[Record], value: Any) -> Any:
@@ -87,28 +100,35 @@ class Columns:
     """How the rows of one table are read: its name, its columns, which of them hold
     integers (the others hold text), and which name the row."""
 
-    __slots__ = ("_key", "_kinds", "_names", "table")
+    __slots__ = ("_at", "_key", "_kinds", "_names", "_seen", "table")
 
     def __init__(self, table: str, names: str, *, key: str, integers: str = "") -> None:
         self.table = table
         self._names = names.split()
         self._key = [self._names.index(column) for column in key.split()]
         self._kinds = [int if name in integers.split() else str for name in self._names]
+        self._at = {name: index for index, name in enumerate(self._names)}
+        self._seen: set[tuple[type, ...]] = set()
 
     def check(self, row: Row) -> Row:
         """The row; CorruptRowError where a value is of another type than its column.
 
         SQLite keeps whatever does not convert, and text that is no UTF-8 comes as bytes.
         """
+        kinds = tuple(map(type, row))
+        if kinds in self._seen:
+            return row
         for index, value in enumerate(row):
             kind = type(value)
             if value is not None and kind is not self._kinds[index]:
                 raise self.corrupt(row, self._names[index], f"holds {_KINDS[kind]}")
+        if len(self._seen) < _MOST_SEEN:
+            self._seen.add(kinds)
         return row
 
     def json(self, row: Row, column: str) -> Any:
         """The parsed JSON of a column."""
-        text = row[self._names.index(column)]
+        text = row[self._at[column]]
         try:
             return parse_json(text)
         except (ValueError, TypeError) as error:
@@ -123,7 +143,7 @@ class Columns:
 
     def time(self, row: Row, column: str) -> Any:
         """The ISO text of a column of integer milliseconds, None for null."""
-        ms = row[self._names.index(column)]
+        ms = row[self._at[column]]
         if ms is None:
             return None
         try:

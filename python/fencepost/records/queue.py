@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..engine.protocol import Row
-from .base import Columns, Record
+from .base import Columns, Record, unsealed
 
 _CLAIMS = Columns(
     "queue",
@@ -46,9 +46,17 @@ class QueueClaim(Record):
     def from_row(cls, row: Row) -> QueueClaim:
         """The record of a row of `queue.claimed`."""
         _CLAIMS.check(row)
-        controller, key, token, version, errors, _, fence = row
-        expires_at = _CLAIMS.time(row, "claim_expires_at")
-        return cls(controller, key, token, version, errors, expires_at, fence)
+        claim = object.__new__(_UnsealedClaim)
+        claim.controller, claim.key, claim.token = row[:3]
+        claim.queue_version, claim.consecutive_errors = row[3:5]
+        claim.expires_at = _CLAIMS.time(row, "claim_expires_at")
+        claim.fence = row[6]
+        claim.__class__ = QueueClaim
+        sealed: QueueClaim = claim
+        return sealed
+
+
+_UnsealedClaim = unsealed(QueueClaim)
 
 
 @dataclass(frozen=True, slots=True)

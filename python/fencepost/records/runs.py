@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..engine.protocol import Row
-from .base import Columns, Record
+from .base import Columns, Record, unsealed
 
 _RUNS = Columns(
     "workflow_run_queue",
@@ -55,17 +55,19 @@ class Run(Record):
     def from_row(cls, row: Row) -> Run:
         """The record of a row of `runs.get` or `runs.list`."""
         _RUNS.check(row)
-        return cls(
-            row[0],
-            row[1],
-            row[2],
-            _RUNS.json(row, "input_json"),
-            row[4],
-            row[5],
-            row[6],
-            _RUNS.time(row, "claim_expires_at"),
-            *row[8:13],
-        )
+        run = object.__new__(_UnsealedRun)
+        run.run_id, run.workflow_name, run.workflow_source_ref = row[:3]
+        run.input = _RUNS.json(row, "input_json")
+        run.status, run.runner_id, run.claim_token = row[4:7]
+        run.claim_expires_at = _RUNS.time(row, "claim_expires_at")
+        run.affinity_runner_id, run.parent_run_id, run.created_at, run.updated_at = row[8:12]
+        run.fence = row[12]
+        run.__class__ = Run
+        sealed: Run = run
+        return sealed
+
+
+_UnsealedRun = unsealed(Run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ mod events;
 mod feed;
 mod file;
 mod group_commit;
+pub mod json;
 mod open;
 mod patience;
 mod queue;

@@ -1,7 +1,8 @@
 //! The extension module `fencepost._native`: the core crate's operations as the engine
-//! protocol of `fencepost/engine/protocol.py`, and nothing more.
+//! protocol of `fencepost/engine/protocol.py`, and canonical JSON of ordinary values.
 
 mod caller;
+mod canonical;
 mod convert;
 mod engine;
 mod errors;
@@ -18,6 +19,14 @@ mod _native {
     #[pyfunction]
     fn sqlite_version() -> &'static str {
         fencepost_core::sqlite_version()
+    }
+
+    /// The canonical JSON of an ordinary value of at most `most` bytes; None where
+    /// `fencepost.canonical` has to say.
+    #[pyfunction]
+    #[pyo3(signature = (value, most=None))]
+    fn canonical_json(value: &Bound<'_, PyAny>, most: Option<usize>) -> Option<String> {
+        crate::canonical::text(value, most)
     }
 
     #[pymodule_init]
