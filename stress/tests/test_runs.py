@@ -73,8 +73,19 @@ SAMPLE = [
     "counted-before-lock",
     "effect-check-then-insert",
     "error-after-commit",
+    "notify-dropped",
     "always-empty",
 ]
+
+
+def test_waiters_are_woken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--engine", "python", "--workload", "wait", "--faults", "kill", "--seconds", "4"]
+    code, found = stress(capsys, *options, "--seed", "2", "--out", str(tmp_path / "out"))
+    (run,) = found["runs"]
+    assert (code, run["reasons"]) == (0, [])
+    (woken,) = (one for one in run["sometimes"] if one["name"] == "waiter woken")
+    assert woken["count"] > 0
+    assert next(one for one in run["properties"] if one["id"] == "Q3")["exercised"] > 0
 
 
 def test_mutants_are_many_and_say_what_they_stand_for() -> None:

@@ -150,6 +150,7 @@ def _end(
         wal_limit_bytes=plan.wal_limit_bytes,
         wal_samples=ending.wal_samples,
         busy_timeout_ms=plan.busy_timeout_ms,
+        clock_error_ms=plan.clock_error_ms,
         pauses=sometimes.paused,
         holds=sometimes.held,
         lives=dict(_lives(database.parent, sometimes)),

@@ -9,6 +9,9 @@ from .rows import Change
 
 Status: TypeAlias = Literal["open", "ok", "fail", "unknown"]
 
+WAIT = "store.wait"
+"""The call that sleeps: it takes as long as it takes, and holds nothing meanwhile."""
+
 NEVER = 1 << 62
 """A position after every commit, and a time after every time."""
 

@@ -11,6 +11,7 @@ from fencepost.errors import FencepostError
 
 from .history import Clock, Fail, Info, Invoke, Ok, Writer
 from .live import CALLING, IDLE, INSIDE, Cell
+from .operations import WAIT
 
 BETWEEN = "between"
 
@@ -36,11 +37,13 @@ class Session:
         self._at = at
         self._n = 0
         self._calling = False
+        self._locks = True
         self.store: fencepost.Store | None = None
 
     def clock_read(self, mono: int, wall: int) -> None:
         if self._calling:
-            self._cell.stage(INSIDE)
+            if self._locks:
+                self._cell.stage(INSIDE)
             self._writer.write(Clock(mono, self._n, wall))
 
     def note(self, kind: str, **facts: Any) -> None:
@@ -48,15 +51,17 @@ class Session:
         self._writer.note(kind, **facts)
 
     def call(self, name: str, **args: Any) -> Answer:
-        """Call `facet.method`, named as `name` says, and record it."""
+        """Call `facet.method`, or `store.method`, named as `name` says, and record it."""
         facet, method = name.split(".")
-        function = getattr(getattr(self.store, facet), method)
+        owner = self.store if facet == "store" else getattr(self.store, facet)
+        function = getattr(owner, method)
         if self._at is not None:
             self._at(BETWEEN)
         self._n += 1
         shown = {key: _plain(value) for key, value in args.items()}
         self._writer.write(Invoke(time.monotonic_ns(), self._n, name, shown))
         self._calling = True
+        self._locks = name != WAIT
         self._cell.stage(CALLING)
         try:
             value = function(**args)

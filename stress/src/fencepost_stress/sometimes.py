@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from .history import Note, Record
-from .operations import Commit, Event, Op
+from .operations import WAIT, Commit, Event, Op
 from .rows import RESOURCES, Change, QueueRow, RunRow, WatermarkRow
 from .tokens import CALLS, uses
 
@@ -116,7 +116,7 @@ class Sometimes:
         counts["calls"] += 1
         if op.status == "unknown":
             counts["worker killed during a call"] += 1
-            if op.clock:
+            if op.clock and op.name != WAIT:
                 counts["worker killed inside a transaction"] += 1
         elif op.status == "fail":
             counts[_REFUSALS.get(op.code, f"refused: {op.code}")] += 1
@@ -124,6 +124,9 @@ class Sometimes:
             counts["nothing to claim"] += 1
         elif op.name.endswith(".reserve"):
             counts["reservation found there"] += 1
+        elif op.name == WAIT:
+            # Who had to look again slept in between.
+            counts["waiter woken"] += len(op.clock) > 1 and any(op.result.values())
         elif op.name == "feed.after":
             counts["page of events read"] += len(op.result) > 1
         elif op.name in CALLS:

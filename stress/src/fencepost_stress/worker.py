@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 import fencepost
+from fencepost import waiting
 from fencepost.engine import probe
 from fencepost.errors import FencepostError
 
@@ -32,6 +33,7 @@ from .sut import open_store
 
 EXIT_HEALED = 0
 EXIT_NOT_HEALED = 3
+NEVER_SECONDS = 3600.0
 _NO_ROOM = frozenset({"full", "io"})
 _ROOM_SECONDS = 0.05
 _ROOM_LIMIT_SECONDS = 20.0
@@ -89,6 +91,8 @@ def run(orders: Orders) -> int:
             scenario = Custom(code, session, plan, **place)
         else:
             scenario = Scenario(session, plan, clock, **place, start=start)
+            # Who waits looks by itself now and then, which would hide a wake-up that was lost.
+            waiting.LOOK_SECONDS = NEVER_SECONDS
         load_end = start + plan.load_ms * 1_000_000
         while time.monotonic_ns() < load_end:
             scenario.step()

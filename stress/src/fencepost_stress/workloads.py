@@ -24,6 +24,8 @@ _EFFECTS = {"effect": 13, "request": 9}
 _RESOURCES = {"resource": 16, "look": 3}
 _FEED = {"record": 9, "consume": 12}
 _BATCH = {"batch of runs": 5, "batch of keys": 4}
+_WAIT = {"hand over": 1}
+_WAIT_AMONG_OTHERS = {"wait": 6}
 
 _CLAIMS = ("lease taken over", "stale token refused", "nothing to claim")
 _RUN_PROPERTIES = ("F1", "F2", "F3", "F4", "C1", "C2", "S1", "S2", "O1", "A1")
@@ -67,9 +69,15 @@ WORKLOADS: dict[str, Workload] = {
     ),
 }
 
+_WAITING = Workload(_WAIT, ("Q3", "S1", "Q1"), ("waiter woken",))
+
 WORKLOADS["mixed"] = Workload(
-    {name: weight for one in WORKLOADS.values() for name, weight in one.weights.items()},
-    tuple(dict.fromkeys(name for one in WORKLOADS.values() for name in one.properties)),
-    tuple(dict.fromkeys(name for one in WORKLOADS.values() for name in one.required)),
+    {name: weight for one in WORKLOADS.values() for name, weight in one.weights.items()}
+    | _WAIT_AMONG_OTHERS,
+    tuple(
+        dict.fromkeys(name for one in (*WORKLOADS.values(), _WAITING) for name in one.properties)
+    ),
+    tuple(dict.fromkeys(name for one in (*WORKLOADS.values(), _WAITING) for name in one.required)),
     races=True,
 )
+WORKLOADS["wait"] = _WAITING

@@ -21,6 +21,7 @@ from .l1_patience import Patience
 from .o1_order import Order
 from .q1_wakeups import Wakeups
 from .q2_events import Events
+from .q3_woken import Woken
 from .r1_replay import Replay
 from .s1_drained import Drained
 from .s2_takeover import Takeover
@@ -39,6 +40,7 @@ CHECKERS: tuple[type[Checker], ...] = (
     Takeover,
     Wakeups,
     Events,
+    Woken,
     Once,
     Feed,
     Durable,

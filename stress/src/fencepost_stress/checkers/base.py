@@ -75,7 +75,8 @@ class End:
     `heal_started` is the wall time at which the faults had stopped, in milliseconds.
     `pauses` are the processes that were stopped, with their monotonic times; `holds` the
     times in which a fault held the write lock. `lives` are the processes of which it is
-    known when they were there.
+    known when they were there. `clock_error_ms` is how far two clocks of the run may be
+    apart.
     """
 
     tables: Mapping[str, Iterable[TableRow]]
@@ -86,6 +87,7 @@ class End:
     wal_limit_bytes: int = 0
     wal_samples: int = 0
     busy_timeout_ms: int = 5000
+    clock_error_ms: int = 0
     pauses: Sequence[tuple[str, int, int]] = ()
     holds: Sequence[tuple[int, int]] = ()
     lives: Mapping[str, Life] = field(default_factory=dict)

@@ -16,7 +16,8 @@ lock, count for nobody: who is stopped may hold the lock.
   them. Jain's index of the rates is reported: 1 when all get the same, 1/n when one gets
   everything.
 
-A call had the lock when it read the clock and returned.
+A call had the lock when it read the clock and returned. Waiting for work is none of this:
+who sleeps in it wants nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field
 from heapq import heappush, heapreplace
 
 from ..durations import Durations
-from ..operations import NEVER, Commit, Event, Op
+from ..operations import NEVER, WAIT, Commit, Event, Op
 from .base import End, Finding, Ledger, Life
 
 _SLACK = 0.9
@@ -47,6 +48,7 @@ class _Share:
     first: int
     last: int
     calls: int = 0
+    asleep: int = 0
     stretches: list[tuple[int, int]] = field(default_factory=list)
 
     def served(self, until: int) -> None:
@@ -81,9 +83,23 @@ class Patience:
             elif op.status == "fail" and op.code == "busy":
                 self._ledger.exercised += 1
                 self._late.append(op)
+            elif op.name == WAIT:
+                self._slept(op)
             elif op.clock:
                 self._ledger.exercised += 1
                 self._waited(op)
+
+    def _slept(self, op: Op) -> None:
+        """It waited for work, not for the lock, and came back."""
+        share = self._share(op)
+        share.asleep += op.returned - op.invoked
+        share.served(op.returned)
+
+    def _share(self, op: Op) -> _Share:
+        share = self._shares.get(op.process)
+        if share is None:
+            share = self._shares[op.process] = _Share(op.invoked, op.invoked)
+        return share
 
     def _waited(self, op: Op) -> None:
         wait = op.returned - op.invoked
@@ -96,9 +112,7 @@ class Patience:
             heapreplace(self._long, entry)
         self._latest = max(self._latest, op.returned)
         self._ticks[op.returned // _TICK_NS] += 1
-        share = self._shares.get(op.process)
-        if share is None:
-            share = self._shares[op.process] = _Share(op.invoked, op.invoked)
+        share = self._share(op)
         share.calls += 1
         share.served(op.returned)
 
@@ -138,7 +152,8 @@ class Patience:
         for op in self._open:
             life = end.lives.get(op.process)
             until = max(self._latest, op.invoked) if life is None else life.gone
-            if until - op.invoked > timeout and not _held(op, until, end):
+            allowed = timeout + op.args.get("timeout_ms", 0) * 1_000_000
+            if until - op.invoked > allowed and not _held(op, until, end):
                 self._ledger.violation(
                     f"{op.name} had not returned after {(until - op.invoked) / 1e6:.0f} ms, "
                     "when its process was ended or the run was over",
@@ -153,7 +168,8 @@ class Patience:
             for since, until in share.stretches:
                 if self._starved(process, since, until, stalls):
                     starved.add(process)
-            active = share.last - share.first - _within(stalls, share.first, share.last)
+            stalled = _within(stalls, share.first, share.last)
+            active = share.last - share.first - stalled - share.asleep
             if active >= _STRETCH_NS:
                 rates[process] = share.calls * 1e9 / active
         if not any(rates.values()):

@@ -31,6 +31,7 @@ from .queue import Queue
 from .requests import Requests
 from .resources import Resources
 from .runs import Runs
+from .waiting import Waiting
 
 __all__ = ["ANYTHING", "Model", "Outcome", "Prediction"]
 
@@ -85,6 +86,7 @@ class Model:
             WATERMARKS: self.feed.write_watermark,
             EVENTS: self.events.write,
         }
+        self.waiting = Waiting(self.runs, self.queue, self.feed)
         self._rules: dict[str, _Rule] = self._single_rules()
         self._rules |= {
             "runs.enqueue_many": self._many(self.runs.enqueue, lambda args: args["items"]),
@@ -113,6 +115,7 @@ class Model:
             "requests": (self.requests, "reserve update get get_by_id list"),
             "feed": (self.feed, "record after latest_seq watermark set_watermark"),
             "events": (self.events, "record list"),
+            "store": (self.waiting, "wait"),
         }
         return {
             f"{facet}.{name}": getattr(model, name)

@@ -34,6 +34,10 @@ class Feed:
             if place >= 0 and self._seqs[place] == before.seq:
                 del self._seqs[place], self._rows[place]
 
+    def has_more(self, seq: int) -> bool:
+        """Whether there is an event after this one."""
+        return bool(self._seqs) and self._seqs[-1] > seq
+
     def write_watermark(self, before: WatermarkRow | None, after: WatermarkRow | None) -> None:
         if after is not None:
             self._watermarks[after.session_id] = after

@@ -24,6 +24,14 @@ class Queue:
         elif before is not None:
             self.rows.pop((before.controller, before.resource_key), None)
 
+    def due_controllers(self, now: int) -> set[str]:
+        """The controllers that have a key to claim now."""
+        return {
+            row.controller
+            for row in self.rows.values()
+            if row.available_at <= now and not _lives(row, now)
+        }
+
     # The operations.
 
     def enqueue(self, args: dict[str, Any], now: int) -> Outcome:

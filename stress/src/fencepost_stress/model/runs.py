@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -48,6 +49,10 @@ class Runs:
         self._inserted.pop(row.run_id, None)
         if row.parent_run_id and self._continuations.get(row.parent_run_id) == row.run_id:
             del self._continuations[row.parent_run_id]
+
+    def any_claimable(self, now: int, excluded: Collection[str]) -> bool:
+        """Whether somebody who claims now, for no runner in particular, would get a run."""
+        return self._order.first("", now, excluded) is not None
 
     # The operations.
 

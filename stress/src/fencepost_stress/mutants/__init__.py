@@ -8,7 +8,16 @@ from typing import Any
 
 import fencepost
 
-from . import claims, continuations, degenerate, queue, records, tokens, transactions
+from . import (
+    claims,
+    continuations,
+    degenerate,
+    queue,
+    records,
+    tokens,
+    transactions,
+    wakeups,
+)
 from .base import SOMETIMES, Mutant, open_as_store
 
 __all__ = ["MUTANTS", "SOMETIMES", "Mutant", "open_mutant"]
@@ -48,6 +57,7 @@ MUTANTS: dict[str, type[Mutant]] = {
         continuations.SlotStaysTaken,
         continuations.RefusalLeavesTrace,
         records.OrphansLeft,
+        wakeups.NotifyDropped,
         degenerate.NothingEver,
         degenerate.RefusesEverything,
     )

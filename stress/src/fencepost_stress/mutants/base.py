@@ -43,6 +43,10 @@ class Mutant(PythonEngine):
         if cls.watcher is not None:
             cls.watcher()
 
+    @classmethod
+    def prepare(cls) -> None:
+        """Break what is not the engine's, in this process, before a store is opened."""
+
     def run_sql(self, sql: str, params: Mapping[str, Any]) -> int:
         """Run a statement that the store does not have; gives the number of changed rows."""
         return self._connection().execute(sql, params).rowcount
@@ -64,6 +68,7 @@ def open_as_store(
 ) -> fencepost.Store:
     """A store over a mutant: `fencepost.open`, with the mutant in the engine's place."""
     mutant.watcher = reached
+    mutant.prepare()
     correct = python.PythonEngine
     python.PythonEngine = mutant  # type: ignore[misc]
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..operations import WAIT
+
 WIDTH = 400
 """Longer values are cut; verdict.json has them whole."""
 
@@ -36,6 +38,7 @@ _VERBS = {
     "effects.update": "moves the effect {key} of {resource_uid} to {state}",
     "requests.reserve": "reserves the request {request_key} of {resource_uid}",
     "requests.update": "moves the request {request_id} to {state}",
+    "store.wait": "waits for work for up to {timeout_ms} ms",
     "feed.after": "reads the feed after {seq}",
     "feed.watermark": "reads the watermark of {session_id}",
     "feed.set_watermark": "moves the watermark of {session_id} to {seq}",
@@ -94,11 +97,23 @@ def outcome(call: Mapping[str, Any]) -> str:
     if call["status"] == "fail":
         return f"refused: {call['code']}"
     result = call.get("result")
+    if call["name"] == WAIT and isinstance(result, Mapping):
+        return f"there is {_kinds(result)}"
     if isinstance(result, list):
         return cut(_listed([_result(one) for one in result]))
     if result is None:
         return "nothing" if call["name"].endswith("claim_next") else "done"
     return cut(_result(result))
+
+
+def _kinds(ready: Mapping[str, Any]) -> str:
+    """What a wait was told of."""
+    kinds = [
+        *(["a run"] if ready.get("runs") else []),
+        *(f"a key of {name}" for name in ready.get("controllers") or ()),
+        *(["an event"] if ready.get("feed") else []),
+    ]
+    return ", ".join(kinds) or "nothing"
 
 
 def _result(result: Any) -> str:

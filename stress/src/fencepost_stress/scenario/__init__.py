@@ -16,6 +16,7 @@ from .keys import Keys
 from .life import Life
 from .outside import Outside
 from .runs import Runs
+from .waits import Waits
 
 __all__ = ["Scenario"]
 
@@ -35,6 +36,7 @@ class Scenario:
         outside = Outside(self._actor)
         batches = Batches(self._actor)
         life = Life(self._actor)
+        waits = Waits(self._actor, self._runs, self._keys, self._feeds)
         steps: dict[str, Callable[[], None]] = {
             "enqueue": self._runs.enqueue,
             "claim": self._runs.claim,
@@ -51,6 +53,8 @@ class Scenario:
             "consume": self._feeds.consume,
             "batch of runs": batches.runs,
             "batch of keys": batches.keys,
+            "wait": waits.wait,
+            "hand over": waits.hand_over,
         }
         self._steps = [steps[name] for name in plan.weights]
         self._weights = list(plan.weights.values())

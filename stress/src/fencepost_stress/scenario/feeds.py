@@ -17,24 +17,39 @@ class Feeds:
         self._place = 0
         self._group = f"consumer-{actor.slot % _GROUPS}"
 
+    @property
+    def place(self) -> int:
+        """The number of the last event that was read from one's own place."""
+        return self._place
+
+    def watermark(self, session_id: str) -> int:
+        """How far somebody has come, as far as that can be read now."""
+        return self._actor.call("feed.watermark", session_id=session_id).value or 0
+
     def record(self) -> None:
         """Tell what happened to a run, sometimes to a resource."""
         actor = self._actor
-        payload = {"token": actor.unique("event")}
         if actor.chance(0.2):
+            payload = {"token": actor.unique("event")}
             name = {"controller": "reconcile", "key": f"key-{actor.random.randrange(3)}"}
             actor.call("events.record", **name, type="Seen", payload=payload)
             if actor.chance(0.2):
                 actor.call("events.list", **name, limit=4)
             return
-        actor.call(
+        self.tell()
+
+    def tell(self) -> int | None:
+        """Tell what happened to a run; gives the event's number."""
+        actor = self._actor
+        seq: int | None = actor.call(
             "feed.record",
             run_id=actor.unique("run"),
             workflow_ref="stress",
             type="progress",
             runner_id=actor.runner,
-            payload=payload,
-        )
+            payload={"token": actor.unique("event")},
+        ).value
+        return seq
 
     def consume(self) -> None:
         """Read on from the group's watermark, and move it; or from one's own place."""

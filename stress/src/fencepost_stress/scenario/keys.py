@@ -48,6 +48,16 @@ class Keys:
         optional = {"available_at": actor.due(-50, 0, 0, 80)} if actor.chance(0.5) else {}
         actor.call("queue.enqueue", controller=CONTROLLER, key=key, **optional)
 
+    def is_idle(self, key: str, until: str) -> bool:
+        """Whether a key that was due until then is still there and nobody's."""
+        listed = self._actor.call("queue.list", limit=50).value
+        return listed is not None and any(
+            (item.controller, item.key) == (CONTROLLER, key)
+            and item.claim_expires_at is None
+            and item.available_at <= until
+            for item in listed
+        )
+
     def reconcile(self) -> None:
         """Claim a key, work on it, and let go of it."""
         actor = self._actor

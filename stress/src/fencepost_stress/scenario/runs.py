@@ -97,7 +97,7 @@ class Runs:
             # Forget it: somebody else takes it over when the lease ends.
             self._lost.append(held)
         elif fate < 0.3:
-            self._with(held, "runs.park")
+            self.park(held)
             if actor.chance(0.2):
                 # A heartbeat that was on its way.
                 self._renew(held)
@@ -135,6 +135,15 @@ class Runs:
     def _with(self, held: Held, name: str) -> bool:
         answer = self._actor.call(name, run_id=held.run_id, claim_token=held.token)
         return answer.value is True
+
+    def park(self, held: Held) -> bool:
+        """Give a run back, to be claimed by anybody."""
+        return self._with(held, "runs.park")
+
+    def status(self, held: Held) -> str:
+        """The status of a run as it can be read now; empty when there is none."""
+        run = self._actor.call("runs.get", run_id=held.run_id).value
+        return "" if run is None else str(run.status)
 
     def stale(self) -> None:
         """Use a claim again that was let go of, or may have been lost meanwhile."""
