@@ -152,5 +152,6 @@ class _Address:
 def _remove(folder: str, name: str) -> None:
     with suppress(OSError):
         os.unlink(os.path.join(folder, name))
+    with suppress(OSError):
         os.rmdir(folder)
         os.rmdir(os.path.dirname(folder))
