@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 import fencepost
 from fencepost.errors import FencepostError, ResourceNotFoundError, RunExistsError
 from fencepost.store import engine_of
+from tests.support import refused
 
 NOW = 1_785_801_600_000
 THREADS = 24
@@ -141,6 +144,52 @@ def _growth_of(store: fencepost.Store, call: Callable[[], Any]) -> int:
     before = os.stat(f"{store.path}-wal").st_size
     call()
     return os.stat(f"{store.path}-wal").st_size - before
+
+
+def test_threads_wait_each_for_its_own_timeout(engine: str, path: str) -> None:
+    """Neither is one that came later refused along with the first, nor does it wait anew."""
+    timeout = 1.0
+    with (
+        fencepost.open(path, engine=engine, busy_timeout_ms=int(timeout * 1000)) as store,
+        held_elsewhere(path),
+    ):
+        lasted: list[float] = []
+
+        def write() -> None:
+            began = time.monotonic()
+            with refused("busy"):
+                enqueue(store, f"run-{began}")
+            lasted.append(time.monotonic() - began)
+
+        threads = [threading.Thread(target=write) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+            # The next one comes while this one waits for the lock.
+            thread.join(timeout / 5)
+            assert thread.is_alive()
+        for thread in threads:
+            thread.join(30)
+    assert len(lasted) == 4
+    assert min(lasted) >= timeout
+    assert max(lasted) < 1.5 * timeout
+
+
+@contextmanager
+def held_elsewhere(path: str) -> Iterator[None]:
+    """Another process has the write lock."""
+    code = (
+        "import sqlite3, sys\n"
+        "connection = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "connection.execute('BEGIN IMMEDIATE')\n"
+        "print('held', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        yield
 
 
 def test_an_interrupt_before_the_rollback_leaves_no_transaction_open(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -80,3 +81,21 @@ def test_engine_info_names_both_libraries(both_engines: tuple[str, ...]) -> None
         assert "engine argument" in info.reason
         assert info.native_sqlite
         assert info.python_sqlite
+
+
+def test_the_sql_is_that_of_the_code(tmp_path: Path) -> None:
+    """An upgrade under a running process does not give it the SQL of another version."""
+    code = (
+        "import json, shutil, sys\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import fencepost\n"
+        f"shutil.rmtree({str(tmp_path / 'fencepost' / 'sql')!r})\n"
+        f"with fencepost.open({str(tmp_path / 'store.sqlite')!r}, engine='python') as store:\n"
+        "    seq = store.feed.record(run_id='r', workflow_ref='w', type='t')\n"
+        "print(json.dumps([fencepost.__file__, seq]))\n"
+    )
+    package = Path(fencepost.__file__).parent
+    shutil.copytree(package, tmp_path / "fencepost", ignore=shutil.ignore_patterns("*.so"))
+    file, seq = in_new_process(f"import warnings; warnings.simplefilter('ignore')\n{code}")
+    assert file == str(tmp_path / "fencepost" / "__init__.py")
+    assert seq == 1

@@ -1,4 +1,8 @@
-"""The named SQL statements that both engines execute, read from `fencepost/sql`."""
+"""The named SQL statements that both engines execute, read from `fencepost/sql`.
+
+All of them are read at once, with the package: an upgrade under a process that runs must
+not mix the SQL of one version with the code of another.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,18 @@ from importlib import resources
 _MARK = "-- name: "
 
 
+def _read() -> dict[str, str]:
+    folder = resources.files("fencepost").joinpath("sql")
+    files = (file for file in folder.iterdir() if file.name.endswith(".sql"))
+    return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in files}
+
+
+_SCRIPTS = _read()
+
+
 def script(name: str) -> str:
     """The whole text of one `.sql` file, such as `"schema"`."""
-    return resources.files("fencepost").joinpath("sql", f"{name}.sql").read_text("utf-8")
+    return _SCRIPTS[name]
 
 
 @cache

@@ -6,7 +6,10 @@ ends the process with a traceback, which the test then reports.
 
 from __future__ import annotations
 
+import ctypes
+import os
 import runpy
+import signal
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -130,7 +133,19 @@ def serve(connection: Connection) -> None:
         plain_connection.close()
 
 
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with(parent: int) -> None:
+    """Have Linux kill this process when its parent ends, also while it is stopped or waits."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit("the parent is gone")
+
+
 if __name__ == "__main__":
+    die_with(int(sys.argv[2]))
     # Functions that tests run here find the same stores under this module's usual name.
     sys.modules.setdefault("tests.processes.child", sys.modules["__main__"])
     serve(Connection(int(sys.argv[1])))

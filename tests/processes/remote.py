@@ -39,7 +39,7 @@ class Child:
     ) -> None:
         self._pipe, theirs = Pipe()
         self.process = subprocess.Popen(
-            [sys.executable, *python, str(CHILD), str(theirs.fileno())],
+            [sys.executable, *python, str(CHILD), str(theirs.fileno()), str(os.getpid())],
             pass_fds=[theirs.fileno()],
             env=None if env is None else {**os.environ, **env},
             start_new_session=True,

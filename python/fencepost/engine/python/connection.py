@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
@@ -178,6 +179,8 @@ class Connection(GroupCommit):
                         self._inside = False
         except BaseException:
             job.abandoned = True
+            with suppress(ValueError):
+                self._jobs.remove(job)
             raise
         result: _Result = job.outcome()
         return result

@@ -4,7 +4,9 @@ While one thread's COMMIT waits for the disk, the others queue their work; the n
 gets the connection does all of it at once (DeWitt et al., "Implementation Techniques for
 Main Memory Database Systems", 1984). Each job keeps its own result and its own error:
 it runs in a savepoint, and a job that fails does not undo the others. Where the shared
-transaction fails as a whole nothing was committed, and each job is done again alone.
+transaction fails as a whole nothing was committed, and each thread does its own job again,
+alone. Jobs join once the lock is held: while it is not to be had, each thread waits for as
+long as its own busy timeout lasts.
 
 Mirrors `rust/fencepost-core/src/group_commit.rs`.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -40,10 +43,12 @@ def identity_of(path: str) -> tuple[int, int] | None:
 class Job:
     """One write operation, and how it ended."""
 
-    __slots__ = ("abandoned", "done", "error", "result", "work")
+    __slots__ = ("abandoned", "alone", "done", "error", "result", "since", "work")
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
+        self.since = time.monotonic()
+        self.alone = False
         self.done = False
         self.abandoned = False
         self.result: Any = None
@@ -71,61 +76,64 @@ class GroupCommit(Session):
     _probe: Probe | None
 
     def _work_off(self, own: Job) -> None:
-        """Do what is queued until `own` is done; the caller has the connection."""
-        if threading.current_thread() is threading.main_thread():
-            # Signals' exceptions come out here, and are no outcome of another thread's job.
-            self._jobs.remove(own)
-            self._alone(own)
-            return
-        while not own.done:
-            jobs = [self._jobs.popleft() for _ in range(min(len(self._jobs), MOST_JOBS))]
-            jobs = [job for job in jobs if not job.abandoned]
-            try:
-                if len(jobs) == 1 or not self._share(jobs):
-                    for job in jobs:
-                        if not job.done:
-                            self._alone(job)
-            except BaseException:
-                # What ends this thread is no outcome of the others' jobs: they are still to do.
-                self._jobs.extendleft(job for job in reversed(jobs) if not job.done)
-                raise
+        """Do `own`, and with it what else is queued; the caller has the connection."""
+        self._jobs.remove(own)
+        # Signals' exceptions come out of the main thread: no outcome of another thread's job.
+        main = threading.current_thread() is threading.main_thread()
+        if not self._done(own, share=not (own.alone or main)):
+            self._done(own, share=False)
 
-    def _alone(self, job: Job) -> None:
+    def _done(self, own: Job, *, share: bool) -> bool:
+        """Whether the job was done in a transaction; False where that failed with others in it."""
+        others: list[Job] = []
         try:
-            self._begin()
-            result = job.work()
+            self._begin(own.since)
+            result = own.work()
+            outcomes = self._join(others) if share else []
             self._commit()
         except Exception as error:  # noqa: BLE001 - whatever it is, the job's own thread raises it
             self._roll_back(error)
-            job.end(None, self._translated(error))
-        except BaseException as error:
-            self._roll_back(error)
-            raise
-        else:
-            job.end(result, None)
-            self._checkpoints.after_commit(self._empty_log)
-
-    def _share(self, jobs: list[Job]) -> bool:
-        """Do the jobs in one transaction; False where it failed as a whole."""
-        outcomes: list[tuple[Any, Exception | None]] = []
-        try:
-            self._begin()
-            for job in jobs:
-                outcomes.append(self._in_savepoint(job))
-            self._commit()
-        except sqlite3.Error as error:
-            self._roll_back(error)
-            if is_busy(error):
-                outcomes = [(None, self._translated(error)) for _ in jobs]
-            else:
+            if others:
+                self._put_back(others)
                 return False
+            own.end(None, self._translated(error))
+            return True
         except BaseException as error:
+            # What ends this thread is no outcome of the others' jobs: they are still to do.
+            self._put_back(others)
             self._roll_back(error)
             raise
-        for job, (result, failed) in zip(jobs, outcomes, strict=True):
+        own.end(result, None)
+        for job, (result, failed) in zip(others, outcomes, strict=True):
             job.end(result, failed)
         self._checkpoints.after_commit(self._empty_log)
         return True
+
+    def _join(self, others: list[Job]) -> list[tuple[Any, Exception | None]]:
+        """Do what waits in the open transaction; while these jobs are done, others may come."""
+        outcomes: list[tuple[Any, Exception | None]] = []
+        while new := self._sociable(MOST_JOBS - len(others)):
+            others.extend(new)
+            outcomes.extend(self._in_savepoint(job) for job in new)
+        return outcomes
+
+    def _sociable(self, most: int) -> list[Job]:
+        """Take up to so many jobs out of the queue that may be done together with others."""
+        taken: list[Job] = []
+        left: list[Job] = []
+        for _ in range(len(self._jobs)):
+            if len(taken) == most:
+                break
+            job = self._jobs.popleft()
+            if not job.abandoned:
+                (left if job.alone else taken).append(job)
+        self._jobs.extendleft(reversed(left))
+        return taken
+
+    def _put_back(self, jobs: list[Job]) -> None:
+        for job in reversed(jobs):
+            job.alone = True
+            self._jobs.appendleft(job)
 
     def _empty_log(self) -> bool:
         try:
@@ -149,9 +157,9 @@ class GroupCommit(Session):
         self._execute("connection.release")
         return result, None
 
-    def _begin(self) -> None:
+    def _begin(self, since: float) -> None:
         self._end_left_open()
-        if not self._turns.take(self._try_begin):
+        if not self._turns.take(self._try_begin, since):
             busy = sqlite3.OperationalError("the lock was not to be had within the busy timeout")
             busy.sqlite_errorcode = _SQLITE_BUSY
             raise busy

@@ -40,20 +40,21 @@ class Turns:
         self._began = 0.0
         self._calls = 0
 
-    def take(self, try_lock: Callable[[], bool]) -> bool:
+    def take(self, try_lock: Callable[[], bool], since: float) -> bool:
         """Take the lock when it is this process's turn; False past the busy timeout.
 
-        `try_lock` takes SQLite's lock if it is free, and says whether it did.
+        `try_lock` takes SQLite's lock if it is free, and says whether it did. The timeout
+        counts from `since`, by the monotonic clock.
         """
-        now = time.monotonic()
+        now, deadline = time.monotonic(), since + self._timeout
         if self._is_over(now - self._began):
             waiting = names(self._folder)
             if waiting:
                 self._wake_first(waiting)
-                return self._wait(try_lock, now + self._timeout)
+                return self._wait(try_lock, deadline)
             self._began, self._calls = now, 0
         self._calls += 1
-        return try_lock() or self._wait(try_lock, now + self._timeout)
+        return try_lock() or self._wait(try_lock, deadline)
 
     def _is_over(self, lasted: float) -> bool:
         """Whether this process has had its turn, or made nothing of it."""

@@ -59,17 +59,18 @@ class AckBeforeCommit(Mutant):
     killers = ("D1",)
     faults = ("kill",)
 
-    def _alone(self, job: Job) -> None:
+    def _done(self, own: Job, *, share: bool) -> bool:  # noqa: ARG002
         self._catch_up()
         try:
-            self._begin()
-            result = job.work()
+            self._begin(own.since)
+            result = own.work()
         except Exception as error:  # noqa: BLE001 - the job's own thread raises it
             self._roll_back(error)
-            job.end(None, self._translated(error))
+            own.end(None, self._translated(error))
         else:
             self.reached()
-            job.end(result, None)
+            own.end(result, None)
+        return True
 
     def _catch_up(self) -> None:
         if self._connection().in_transaction:
@@ -91,11 +92,12 @@ class ErrorAfterCommit(Mutant):
     bug = "what goes wrong after the COMMIT is reported as a failure that changed nothing"
     killers = ("A1", "R1")
 
-    def _alone(self, job: Job) -> None:
-        super()._alone(job)
-        if job.error is None and self._sqlite is not None and random.random() < _ERROR_RATE:
+    def _done(self, own: Job, *, share: bool) -> bool:
+        done = super()._done(own, share=share)
+        if own.error is None and self._sqlite is not None and random.random() < _ERROR_RATE:
             self.reached()
-            job.end(None, sqlite_failure(_SQLITE_BUSY, self._path, "the lock was lost"))
+            own.end(None, sqlite_failure(_SQLITE_BUSY, self._path, "the lock was lost"))
+        return done
 
 
 class BusyAsEmpty(Mutant):
