@@ -60,6 +60,7 @@ myst_heading_anchors = 3
 # Members of several records have one name; a bare name in a docstring is then no link.
 suppress_warnings = ["ref.python"]
 
+highlight_language = "none"
 html_theme = "furo"
 html_title = f"fencepost {version}"
 html_static_path = ["_static"]

@@ -116,8 +116,16 @@ def link_errors(
     ]
 
 
+def dashes(_app: Sphinx, tree: nodes.document) -> None:
+    """Between an argument and what it is Sphinx puts two hyphens, for smart quotes to find."""
+    for text in list(tree.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_transform(LinkCode)
+    app.connect("doctree-read", dashes)
     app.connect("missing-reference", resolve)
     app.connect("autodoc-process-docstring", link_errors)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -35,7 +35,13 @@ def chapters(env: BuildEnvironment) -> list[tuple[str, list[str]]]:
 def text_of(env: BuildEnvironment) -> str:
     """The whole of `llms.txt`."""
     root = env.config.root_doc
-    lines = [f"# {env.config.project}", "", f"> {first_sentence(env.get_doctree(root))}"]
+    lines = [
+        f"# {env.config.project}",
+        "",
+        f"> {first_sentence(env.get_doctree(root))}",
+        "",
+        "The Markdown of a page PAGE.html is _sources/PAGE.md.txt.",
+    ]
     for caption, pages in chapters(env):
         lines += ["", f"## {caption}", ""]
         for page in pages:
