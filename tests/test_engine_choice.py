@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import fencepost
+from fencepost import sqlite_versions
 from tests.support import refused
 
 ROOT = Path(__file__).parent.parent
@@ -156,3 +157,13 @@ def test_the_tests_say_when_the_native_engine_is_not_tested(
     assert done.returncode == int(demanded)
     assert "engines: native (not tested: the native extension is not installed), " in done.stdout
     assert "native: the native extension is not installed" in done.stdout
+
+
+def test_the_warning_of_an_old_sqlite_points_at_who_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_versions, "can_lose_commits", lambda _version: True)
+    monkeypatch.setattr(sqlite_versions, "_warned", False)
+    with pytest.warns(fencepost.SQLiteVersionWarning) as warned:
+        fencepost.open(tmp_path / "store.sqlite", engine="python").close()
+    assert [warning.filename for warning in warned] == [__file__]

@@ -46,5 +46,5 @@ def warn_once(version: str) -> None:
             "when several processes write (fixed in 3.51.3, 3.50.7 and 3.44.6); install a wheel "
             "with the native engine, or a Python that links a fixed SQLite",
             SQLiteVersionWarning,
-            stacklevel=4,
+            stacklevel=5,  # whoever called `fencepost.open`
         )

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from fencepost.cli import make_parser
-from fencepost.cli.exits import MEANINGS
+from fencepost.cli.exits import FAILED, MEANINGS
 from tests.cli.support import PATIENCE, Cli
 
 COMMANDS = (
@@ -126,3 +126,11 @@ def test_other_shells_read_their_scripts(cli: Cli, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+@pytest.mark.parametrize("command", [["runs"], ["checkpoint"]], ids=" ".join)
+def test_a_store_that_nobody_named_is_no_riddle(cli: Cli, command: list[str]) -> None:
+    done = cli(*command, FENCEPOST_STORE="")
+    assert done.code == FAILED
+    assert "no store was named" in done.err
+    assert "--store PATH or set FENCEPOST_STORE" in done.err

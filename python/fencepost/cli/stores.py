@@ -9,6 +9,7 @@ from .. import paths
 from ..guard import identity
 from ..opening import open
 from ..store import Store
+from .arguments import Declined
 
 STORE_VARIABLE = "FENCEPOST_STORE"
 
@@ -19,13 +20,24 @@ def path_of(arguments: argparse.Namespace) -> str:
     return os.path.abspath(chosen)
 
 
+def _there(arguments: argparse.Namespace) -> str:
+    path = path_of(arguments)
+    named = arguments.store or os.environ.get(STORE_VARIABLE)
+    if not named and not os.path.exists(path):
+        raise Declined(
+            f"no store was named, and the user's own, {path}, is not there; "
+            f"give --store PATH or set {STORE_VARIABLE}"
+        )
+    return path
+
+
 def reading(arguments: argparse.Namespace) -> Store:
     """The store, open for reading only: others are not disturbed, nothing is made."""
-    return open(path_of(arguments), engine=arguments.engine, read_only=True)
+    return open(_there(arguments), engine=arguments.engine, read_only=True)
 
 
 def writing(arguments: argparse.Namespace) -> Store:
     """The store, open for writing; a file that is not there is not made."""
-    path = path_of(arguments)
+    path = _there(arguments)
     identity(path)
     return open(path, engine=arguments.engine)
