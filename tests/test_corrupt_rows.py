@@ -315,6 +315,18 @@ def test_an_id_that_is_no_text_stops_nobody(store: Store, path: str) -> None:
         store.runs.list()
 
 
+def test_a_key_that_is_no_text_stops_nobody(store: Store, path: str) -> None:
+    for name in ("bad", "good"):
+        put(store, name)
+    sql(path, f"UPDATE queue SET available_at = 0 WHERE {RESOURCE}")
+    sql(path, f"UPDATE queue SET resource_key = CAST(x'ff' AS TEXT) WHERE {RESOURCE}")
+    claim: dict[str, Any] = {"controllers": ["ctl"], "lease_ms": 1000, "now": at()}
+    taken = store.queue.claim_next(**claim)
+    assert taken is not None
+    assert taken.key == "good"
+    assert store.queue.claim_next(**claim) is None
+
+
 def test_the_other_stores_far_times_are_read(store: Store, path: str) -> None:
     enqueue(store)
     sql(path, "UPDATE workflow_run_queue SET claim_expires_at = 8640000000000000")

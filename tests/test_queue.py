@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fencepost import QueueClaim, Store
 from fencepost.conformance.operations import dump
+from tests.conftest import OpenStore
 from tests.support import at, put, readable, refused, unchanged
 
 
@@ -302,6 +304,32 @@ def test_claim_many_is_many_claims(store: Store) -> None:
     assert [one.key for one in rest] == ["k3", "k4"]
     fences = [one.fence for one in got + rest]
     assert fences == sorted(fences, key=lambda fence: fence or 0)
+
+
+@pytest.mark.parametrize("expired", [5, 65])
+def test_claim_many_finds_what_as_many_claims_find(
+    open_store: OpenStore, tmp_path: Path, expired: int
+) -> None:
+    wanted: dict[str, Any] = {"controllers": ["ctl", "b"], "lease_ms": 10, "now": at(50)}
+    orders = []
+    for name in ("batch", "singles"):
+        store = open_store(tmp_path / name)
+        for number in range(80):
+            for controller in ("a", "b", "ctl"):
+                put(store, f"k{number:02}", controller=controller, now=at(number * 7 % 11))
+        for number in range(expired):
+            controllers = ["ctl"] if number % 2 else ["b"]
+            claimed = store.queue.claim_next(controllers=controllers, lease_ms=1, now=at(20))
+            assert claimed is not None
+        for _ in range(9):
+            assert store.queue.claim_next(controllers=["ctl"], lease_ms=900, now=at(20))
+        if name == "batch":
+            got: list[Any] = readable(store.queue.claim_many(**wanted, limit=400))
+        else:
+            got = [store.queue.claim_next(**wanted) for _ in range(160)]
+        orders.append([(claim.controller, claim.key) for claim in got if claim is not None])
+    assert orders[0] == orders[1]
+    assert len(orders[0]) == 151
 
 
 def test_renew_and_settle_many_answer_for_each(store: Store) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fencepost import Run, Store
 from fencepost.conformance.operations import dump
+from tests.conftest import OpenStore
 from tests.support import at, enqueue, park, readable, refused, unchanged
 
 
@@ -91,6 +93,36 @@ def test_claim_many_is_many_claims(store: Store) -> None:
     rest = readable(store.runs.claim_many(runner_id="bob", lease_ms=10, limit=9, now=at()))
     assert [run.run_id for run in rest] == ["r0", "r2"]
     assert store.runs.claim_many(runner_id="bob", lease_ms=10, limit=9, now=at()) == []
+
+
+@pytest.mark.parametrize("expired", [5, 64, 65, 90])
+@pytest.mark.parametrize("limit", [1, 7, 60, 400])
+def test_claim_many_finds_what_as_many_claims_find(
+    open_store: OpenStore, tmp_path: Path, expired: int, limit: int
+) -> None:
+    claim: dict[str, Any] = {"runner_id": "bob", "lease_ms": 10, "now": at(50)}
+    excluded = ["parked-3", "expired-4", "expired-41", "nobody"]
+    orders = []
+    for name in ("batch", "singles"):
+        store = open_store(tmp_path / name)
+        for number in range(120):
+            # Affine and not, older and younger, parked, expired and alive, all mixed.
+            runner = "bob" if number % 3 == 1 else "alice"
+            made = {"now": at(number * 7 % 11), "affinity_runner_id": runner}
+            park(store, f"parked-{number}", **made)
+            enqueue(store, f"live-{number}", **made)
+            if number < expired:
+                enqueue(store, f"expired-{number}", lease_ms=1, **made)
+        if name == "batch":
+            got = store.runs.claim_many(**claim, limit=limit, exclude_run_ids=excluded)
+            orders.append([run.run_id for run in readable(got)])
+        else:
+            singles = [
+                store.runs.claim_next(**claim, exclude_run_ids=excluded) for _ in range(limit)
+            ]
+            orders.append([run.run_id for run in singles if run is not None])
+    assert orders[0] == orders[1]
+    assert len(orders[0]) == min(limit, 120 + expired - (2 if expired < 42 else 3) + (expired < 5))
 
 
 @pytest.mark.parametrize("limit", [0, -1, 10_001, 1.0, True, None])

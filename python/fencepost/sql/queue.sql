@@ -15,12 +15,11 @@ ON CONFLICT (controller, resource_key) DO UPDATE SET
   available_at = min(available_at, excluded.available_at), version = version + 1;
 
 -- name: ready
--- The first waiting row of one controller.
+-- Due rows of one controller in claim order; the engine takes the first.
 SELECT available_at, resource_key
 FROM queue INDEXED BY fencepost_queue_idle
 WHERE controller = :controller AND claim_token IS NULL AND available_at <= :now
-ORDER BY available_at, resource_key
-LIMIT 1;
+ORDER BY available_at, resource_key;
 
 -- name: expired_some
 -- A few expired claims in the order of their expiry: when there are no more than
@@ -32,13 +31,12 @@ WHERE controller = :controller AND claim_token IS NOT NULL AND claim_expires_at 
 LIMIT :limit;
 
 -- name: expired
--- The first expired claim in claim order, for when many have expired at once.
+-- Expired claims in claim order, for when many have expired at once.
 SELECT available_at, resource_key
 FROM queue INDEXED BY fencepost_queue_claimed
 WHERE controller = :controller AND claim_token IS NOT NULL AND available_at <= :now
   AND claim_expires_at <= :now
-ORDER BY available_at, resource_key
-LIMIT 1;
+ORDER BY available_at, resource_key;
 
 -- name: claim
 UPDATE queue

@@ -33,16 +33,18 @@ pub type Claim = (String, String, String);
 pub type Enqueued = std::result::Result<(), Refusal>;
 
 /// A row that may be claimed, in claim order.
-struct Candidate {
+struct Candidate<'a> {
     available_at: Value,
-    key: Value,
+    controller: &'a str,
+    key: String,
 }
 
-impl Candidate {
+impl Candidate<'_> {
     fn order(&self, other: &Self) -> Ordering {
         self.available_at
             .order(&other.available_at)
-            .then_with(|| self.key.order(&other.key))
+            .then_with(|| self.controller.cmp(other.controller))
+            .then_with(|| self.key.cmp(&other.key))
     }
 }
 
@@ -81,22 +83,19 @@ impl Store {
             let now = session.now(now)?;
             let claim_expires_at = lease_end(now, lease_ms)?;
             let mut claims = Vec::new();
-            for claim_token in &claim_tokens {
-                let Some((controller, candidate)) = first_claimable(session, &controllers, now)?
-                else {
-                    break;
-                };
+            let found = claimable(session, &controllers, now, claim_tokens.len())?;
+            for (first, claim_token) in found.iter().zip(&claim_tokens) {
                 session.execute(
                     CLAIM,
                     named_params! {
-                        ":controller": controller, ":key": candidate.key,
+                        ":controller": first.controller, ":key": first.key,
                         ":claim_token": claim_token, ":claim_expires_at": claim_expires_at,
                         ":now": now,
                     },
                 )?;
                 claims.push(session.one(
                     CLAIMED,
-                    named_params! { ":controller": controller, ":key": candidate.key },
+                    named_params! { ":controller": first.controller, ":key": first.key },
                 )?);
             }
             Ok(claims)
@@ -191,48 +190,31 @@ pub(crate) fn enqueue_row(
     Ok(())
 }
 
-/// The first row of these controllers that may be claimed, by (`available_at`, controller, key).
-fn first_claimable<'a>(
+/// The first rows of these controllers that may be claimed, by (`available_at`, controller, key).
+///
+/// A claim makes no other row claimable, so many are found at once as well as one by one.
+fn claimable<'a>(
     session: &Session<'_>,
     controllers: &'a [String],
     now: i64,
-) -> Result<Option<(&'a str, Candidate)>> {
-    let mut first: Option<(&str, Candidate)> = None;
+    most: usize,
+) -> Result<Vec<Candidate<'a>>> {
+    let mut found = Vec::new();
     for controller in controllers {
-        for candidate in [
-            ready(session, controller, now)?,
-            first_expired(session, controller, now)?,
-        ]
-        .into_iter()
-        .flatten()
-        {
-            // Controllers come sorted, so an equal time leaves the earlier controller first.
-            let better = match &first {
-                None => true,
-                Some((holder, best)) if *holder == controller => {
-                    candidate.order(best) == Ordering::Less
-                }
-                Some((_, best)) => {
-                    candidate.available_at.order(&best.available_at) == Ordering::Less
-                }
-            };
-            if better {
-                first = Some((controller, candidate));
-            }
-        }
+        let params = named_params! { ":controller": controller, ":now": now };
+        let rows = session.some(READY, params, most, has_name)?;
+        found.extend(candidates(controller, rows));
+        found.extend(candidates(
+            controller,
+            expired(session, controller, now, most)?,
+        ));
     }
-    Ok(first)
+    found.sort_by(Candidate::order);
+    found.truncate(most);
+    Ok(found)
 }
 
-fn ready(session: &Session<'_>, controller: &str, now: i64) -> Result<Option<Candidate>> {
-    let row = session.first(
-        READY,
-        named_params! { ":controller": controller, ":now": now },
-    )?;
-    Ok(row.and_then(candidate))
-}
-
-fn first_expired(session: &Session<'_>, controller: &str, now: i64) -> Result<Option<Candidate>> {
+fn expired(session: &Session<'_>, controller: &str, now: i64, most: usize) -> Result<Vec<Row>> {
     let some = session.all(
         EXPIRED_SOME,
         named_params! {
@@ -240,24 +222,33 @@ fn first_expired(session: &Session<'_>, controller: &str, now: i64) -> Result<Op
         },
     )?;
     if some.len() > usize::from(EXPIRED_LIMIT) {
-        let row = session.first(
-            EXPIRED,
-            named_params! { ":controller": controller, ":now": now },
-        )?;
-        return Ok(row.and_then(candidate));
+        let params = named_params! { ":controller": controller, ":now": now };
+        return session.some(EXPIRED, params, most, has_name);
     }
     let due = Value::Integer(now);
-    Ok(some
-        .into_iter()
-        .filter_map(candidate)
-        .filter(|expired| expired.available_at.order(&due) != Ordering::Greater)
-        .min_by(Candidate::order))
+    let is_due = |row: &Row| {
+        let available_at = row.first();
+        available_at.is_some_and(|available_at| available_at.order(&due) != Ordering::Greater)
+    };
+    Ok(some.into_iter().filter(is_due).collect())
 }
 
-fn candidate(row: Row) -> Option<Candidate> {
-    let mut columns = row.into_iter();
-    Some(Candidate {
-        available_at: columns.next()?,
-        key: columns.next()?,
+/// A row whose key is no text can't be named, nor claimed.
+fn has_name(row: &Row) -> bool {
+    row.get(1).and_then(Value::as_text).is_some()
+}
+
+fn candidates(controller: &str, rows: Vec<Row>) -> impl Iterator<Item = Candidate<'_>> {
+    rows.into_iter().filter_map(move |row| {
+        let mut columns = row.into_iter();
+        let available_at = columns.next()?;
+        match columns.next()? {
+            Value::Text(key) => Some(Candidate {
+                available_at,
+                controller,
+                key,
+            }),
+            _ => None,
+        }
     })
 }

@@ -121,10 +121,8 @@ impl Store {
                 excluded: &excluded,
             };
             let mut claims = Vec::new();
-            for claim_token in &claim_tokens {
-                let Some(run_id) = search.first_claimable()? else {
-                    break;
-                };
+            let found = search.claimable(claim_tokens.len())?;
+            for (run_id, claim_token) in found.iter().zip(&claim_tokens) {
                 session.execute(
                     CLAIM,
                     named_params! {

@@ -56,7 +56,7 @@ impl Session<'_> {
 
     /// The first row of a query.
     pub(crate) fn first(&self, sql: &str, params: Params<'_>) -> Result<Option<Row>> {
-        self.find(sql, params, |_| true)
+        Ok(self.some(sql, params, 1, |_| true)?.pop())
     }
 
     /// The row of a query that has one, because the operation just wrote it.
@@ -65,23 +65,28 @@ impl Session<'_> {
             .ok_or_else(|| Error::Internal("a row that was just written is not there".into()))
     }
 
-    /// The first row of a query that is wanted; those before it are stepped over.
-    pub(crate) fn find(
+    /// The first rows of a query that are wanted; others are stepped over.
+    pub(crate) fn some(
         &self,
         sql: &str,
         params: Params<'_>,
+        most: usize,
         mut wanted: impl FnMut(&Row) -> bool,
-    ) -> Result<Option<Row>> {
+    ) -> Result<Vec<Row>> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let columns = statement.column_count();
         let mut rows = statement.query(params)?;
-        while let Some(stored) = rows.next()? {
+        let mut found = Vec::new();
+        while found.len() < most {
+            let Some(stored) = rows.next()? else {
+                break;
+            };
             let row = read(stored, columns)?;
             if wanted(&row) {
-                return Ok(Some(row));
+                found.push(row);
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// All rows of a query.

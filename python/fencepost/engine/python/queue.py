@@ -33,11 +33,8 @@ class Queue(Connection):
         claims: list[Row] = []
         ms = self._now(now)
         expires_at = self._lease_end(ms, lease_ms)
-        for claim_token in claim_tokens:
-            first = self._first_due(controllers, ms)
-            if first is None:
-                break
-            _, controller, key = first
+        found = self._due_keys(controllers, ms, len(claim_tokens))
+        for (_, controller, key), claim_token in zip(found, claim_tokens, strict=False):
             name: dict[str, Value] = {"controller": controller, "key": key}
             claim: dict[str, Value] = {
                 "claim_token": claim_token,
@@ -92,17 +89,29 @@ class Queue(Connection):
             "queue.enqueue", {"controller": controller, "key": key, "available_at": available_at}
         )
 
-    def _first_due(self, controllers: Sequence[str], now: int) -> tuple[int, str, str] | None:
-        """(available_at, controller, key) of the row to claim next, or None."""
-        candidates = []
+    def _due_keys(
+        self, controllers: Sequence[str], now: int, most: int
+    ) -> list[tuple[int, str, str]]:
+        """(available_at, controller, key) of the rows to claim next, in this order.
+
+        A claim makes no other row claimable, so many are found at once as well as one by one.
+        """
+        found = []
         for controller in controllers:
             where: dict[str, Value] = {"controller": controller, "now": now}
-            rows = self._rows("queue.ready", where)
+            rows = self._some("queue.ready", where, most, _has_name)
             expired = self._rows("queue.expired_some", {**where, "limit": EXPIRED_SOME + 1})
             if len(expired) > EXPIRED_SOME:
-                expired = self._rows("queue.expired", where)
-            candidates += [(row[0], controller, row[1]) for row in rows + expired if row[0] <= now]
-        return min(candidates, default=None)
+                rows += self._some("queue.expired", where, most, _has_name)
+            else:
+                rows += [row for row in expired if row[0] <= now and _has_name(row)]
+            found += [(row[0], controller, row[1]) for row in rows]
+        return sorted(found)[:most]
+
+
+def _has_name(row: Row) -> bool:
+    """Whether the key is text; one that is not can't be named, nor claimed."""
+    return type(row[1]) is str
 
 
 def _claim(claim: tuple[str, str, str]) -> dict[str, Value]:

@@ -39,10 +39,8 @@ class Runs(Connection):
         claims: list[Row] = []
         ms, stamp = self._stamp(now)
         expires_at = self._lease_end(ms, lease_ms)
-        for claim_token in claim_tokens:
-            run_id = self._first_claimable(runner_id, ms, excluded)
-            if run_id is None:
-                break
+        found = self._claimable_runs(runner_id, ms, excluded, len(claim_tokens))
+        for run_id, claim_token in zip(found, claim_tokens, strict=False):
             self._execute(
                 "runs.claim",
                 {
@@ -175,41 +173,36 @@ class Runs(Connection):
         )
         return self._rows("runs.get", {"run_id": run_id})[0]
 
-    def _first_claimable(self, runner_id: str, now: int, excluded: Collection[str]) -> str | None:
-        """The run to claim next: affinity to the runner first, then age, then insertion."""
+    def _claimable_runs(
+        self, runner_id: str, now: int, excluded: Collection[str], most: int
+    ) -> list[str]:
+        """The runs to claim next: affinity to the runner first, then age, then insertion.
+
+        A claim makes no other run claimable, so many are found at once as well as one by one.
+        """
         where: dict[str, Value] = {"runner_id": runner_id, "now": now}
         expired = self._rows("runs.expired_some", {**where, "limit": EXPIRED_SOME + 1})
         few = len(expired) <= EXPIRED_SOME
         affine = [row for row in expired if row[3] == runner_id]
+        found: list[_Candidate] = []
         for parked, walk, some in (
             ("runs.parked_affine", "runs.expired_affine", affine),
             ("runs.parked", "runs.expired", expired),
         ):
-            candidates = [_candidate(row) for row in some if few and _is_free(row, excluded)]
+            left = most - len(found)
+            if not left:
+                break
+            taken = {run_id for *_, run_id in found}.union(excluded) if found else excluded
+
+            def is_free(row: Row, taken: Collection[str] = taken) -> bool:
+                # A run whose id is no text can't be named, nor claimed.
+                return type(row[0]) is str and row[0] not in taken
+
+            rows = list(filter(is_free, some)) if few else []
             for statement in (parked,) if few else (parked, walk):
-                found = self._first_of(statement, where, excluded)
-                candidates += [] if found is None else [found]
-            if candidates:
-                return min(candidates)[2]
-        return None
-
-    def _first_of(
-        self, name: str, where: dict[str, Value], excluded: Collection[str]
-    ) -> _Candidate | None:
-        def first() -> _Candidate | None:
-            cursor = self._execute(name, where)
-            try:
-                return next((_candidate(row) for row in cursor if _is_free(row, excluded)), None)
-            finally:
-                # An open cursor would keep its read mark past the commit.
-                cursor.close()
-
-        return self._decoding(first)
-
-
-def _is_free(row: Row, excluded: Collection[str]) -> bool:
-    """Whether the run may be taken; one whose id is no text can't be named, nor claimed."""
-    return type(row[0]) is str and row[0] not in excluded
+                rows += self._some(statement, where, left, is_free)
+            found += sorted(map(_candidate, rows))[:left]
+        return [run_id for *_, run_id in found]
 
 
 def _candidate(row: Row) -> _Candidate:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 
 from ...clock import MIN_TIME_MS, iso_from_ms
@@ -42,6 +43,21 @@ class Session:
 
     def _rows(self, name: str, params: Mapping[str, Value]) -> list[Row]:
         return self._decoding(lambda: self._execute(name, params).fetchall())
+
+    def _some(
+        self, name: str, params: Mapping[str, Value], most: int, wanted: Callable[[Row], bool]
+    ) -> list[Row]:
+        """The first rows that are wanted; others are stepped over."""
+
+        def some() -> list[Row]:
+            cursor = self._execute(name, params)
+            try:
+                return list(islice(filter(wanted, cursor), most))
+            finally:
+                # An open cursor would keep its read mark past the commit.
+                cursor.close()
+
+        return self._decoding(some)
 
     def _decoding(self, read: Callable[[], _Result]) -> _Result:
         """What `read` gives; text that is no UTF-8, which another hand wrote, as bytes."""

@@ -1,5 +1,5 @@
-//! The order in which runs are claimed. Only the first run is looked for, by walks over
-//! ordered indexes that stop at it.
+//! The order in which runs are claimed. Only the first runs are looked for, by walks over
+//! ordered indexes that stop at them.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -28,14 +28,16 @@ pub(super) struct Search<'a> {
 
 /// A run that may be claimed, in claim order.
 struct Candidate {
-    run_id: Value,
+    run_id: String,
     created_at: Value,
     rowid: Value,
 }
 
 impl Search<'_> {
-    /// The run to claim next: affinity to the runner first, then age, then insertion.
-    pub(super) fn first_claimable(&self) -> Result<Option<Value>> {
+    /// The runs to claim next: affinity to the runner first, then age, then insertion.
+    ///
+    /// A claim makes no other run claimable, so many are found at once as well as one by one.
+    pub(super) fn claimable(&self, most: usize) -> Result<Vec<String>> {
         let (runner_id, now) = (self.runner_id, self.now);
         let some = self.session.all(
             EXPIRED_SOME,
@@ -43,43 +45,68 @@ impl Search<'_> {
         )?;
         let few = (some.len() <= usize::from(EXPIRED_LIMIT)).then_some(some);
 
-        let parked = self.walk(PARKED_AFFINE, named_params! { ":runner_id": runner_id })?;
-        let expired = match &few {
-            Some(rows) => self.pick(rows.iter().filter(|row| is_affine(row, runner_id))),
+        let nobody = HashSet::new();
+        let mut found = self.walk(
+            PARKED_AFFINE,
+            named_params! { ":runner_id": runner_id },
+            most,
+            &nobody,
+        )?;
+        found.extend(match &few {
+            Some(rows) => self.pick(rows.iter().filter(|row| is_affine(row, runner_id)), &nobody),
             None => self.walk(
                 EXPIRED_AFFINE,
                 named_params! { ":runner_id": runner_id, ":now": now },
+                most,
+                &nobody,
             )?,
-        };
-        if let Some(first) = earlier(parked, expired) {
-            return Ok(Some(first.run_id));
+        });
+        let mut found = first(found, most);
+
+        if found.len() < most {
+            let most = most - found.len();
+            let taken = found.iter().map(|run| run.run_id.as_str()).collect();
+            let mut others = self.walk(PARKED, &[], most, &taken)?;
+            others.extend(match &few {
+                Some(rows) => self.pick(rows.iter(), &taken),
+                None => self.walk(EXPIRED, named_params! { ":now": now }, most, &taken)?,
+            });
+            let others = first(others, most);
+            found.extend(others);
         }
-
-        let parked = self.walk(PARKED, &[])?;
-        let expired = match &few {
-            Some(rows) => self.pick(rows.iter()),
-            None => self.walk(EXPIRED, named_params! { ":now": now })?,
-        };
-        Ok(earlier(parked, expired).map(|first| first.run_id))
+        Ok(found.into_iter().map(|run| run.run_id).collect())
     }
 
-    /// The first run of a walk in claim order that is not excluded.
-    fn walk(&self, sql: &str, params: Params<'_>) -> Result<Option<Candidate>> {
-        let row = self.session.find(sql, params, |row| self.is_wanted(row))?;
-        Ok(row.as_ref().and_then(candidate))
+    /// The first runs of a walk in claim order that are wanted.
+    fn walk(
+        &self,
+        sql: &str,
+        params: Params<'_>,
+        most: usize,
+        taken: &HashSet<&str>,
+    ) -> Result<Vec<Candidate>> {
+        let rows = self
+            .session
+            .some(sql, params, most, |row| self.is_wanted(row, taken))?;
+        Ok(rows.into_iter().filter_map(candidate).collect())
     }
 
-    /// The first run of some rows that come in no order.
-    fn pick<'a>(&self, rows: impl Iterator<Item = &'a Row>) -> Option<Candidate> {
-        rows.filter(|row| self.is_wanted(row))
+    /// The wanted runs of some rows.
+    fn pick<'a>(
+        &self,
+        rows: impl Iterator<Item = &'a Row>,
+        taken: &HashSet<&str>,
+    ) -> Vec<Candidate> {
+        rows.filter(|row| self.is_wanted(row, taken))
+            .cloned()
             .filter_map(candidate)
-            .min_by(Candidate::order)
+            .collect()
     }
 
     /// A run whose id is no text can't be named, nor claimed.
-    fn is_wanted(&self, row: &Row) -> bool {
+    fn is_wanted(&self, row: &Row, taken: &HashSet<&str>) -> bool {
         let run_id = row.first().and_then(Value::as_text);
-        run_id.is_some_and(|run_id| !self.excluded.contains(run_id))
+        run_id.is_some_and(|run_id| !self.excluded.contains(run_id) && !taken.contains(run_id))
     }
 }
 
@@ -91,20 +118,24 @@ impl Candidate {
     }
 }
 
-fn earlier(parked: Option<Candidate>, expired: Option<Candidate>) -> Option<Candidate> {
-    parked.into_iter().chain(expired).min_by(Candidate::order)
+/// The first runs in claim order.
+fn first(mut runs: Vec<Candidate>, most: usize) -> Vec<Candidate> {
+    runs.sort_by(Candidate::order);
+    runs.truncate(most);
+    runs
 }
 
 fn is_affine(row: &Row, runner_id: &str) -> bool {
     row.get(3).and_then(Value::as_text) == Some(runner_id)
 }
 
-fn candidate(row: &Row) -> Option<Candidate> {
-    match row.as_slice() {
-        [run_id, created_at, rowid, ..] => Some(Candidate {
-            run_id: run_id.clone(),
-            created_at: created_at.clone(),
-            rowid: rowid.clone(),
+fn candidate(row: Row) -> Option<Candidate> {
+    let mut columns = row.into_iter();
+    match columns.next()? {
+        Value::Text(run_id) => Some(Candidate {
+            run_id,
+            created_at: columns.next()?,
+            rowid: columns.next()?,
         }),
         _ => None,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 
 from fencepost.engine.protocol import MAX_TIME_MS, NewRun, Row, Value
 from fencepost.engine.python.connection import writes
@@ -53,7 +54,8 @@ class _InTwoTransactions(Mutant):
 
     @writes
     def _look(self, runner_id: str, excluded: Collection[str], now: int | None) -> str | None:
-        return self._first_claimable(runner_id, self._now(now), excluded)
+        found = self._claimable_runs(runner_id, self._now(now), excluded, 1)
+        return found[0] if found else None
 
     def _take(
         self, run_id: str, runner_id: str, claim_token: str, lease_ms: int, now: int | None
@@ -97,11 +99,18 @@ class ExpiredNeverReclaimed(Mutant):
     bug = "the claim looks at parked runs only, so the runs of dead workers are stranded"
     killers = ("S1",)
 
-    def _first_claimable(self, runner_id: str, now: int, excluded: Collection[str]) -> str | None:  # noqa: ARG002
+    def _claimable_runs(
+        self,
+        runner_id: str,  # noqa: ARG002
+        now: int,  # noqa: ARG002
+        excluded: Collection[str],
+        most: int,
+    ) -> list[str]:
         self.reached()
         cursor = self._connection().execute(_FIRST_PARKED)
         try:
-            return next((str(row[0]) for row in cursor if row[0] not in excluded), None)
+            free = (str(row[0]) for row in cursor if row[0] not in excluded)
+            return list(islice(free, most))
         finally:
             cursor.close()
 
@@ -122,9 +131,10 @@ class ReclaimKeepsToken(Mutant):
         now: int | None,
     ) -> list[Row]:
         ms = self._now(now)
-        run_id = self._first_claimable(runner_id, ms, frozenset(exclude_run_ids))
-        if run_id is None:
+        found = self._claimable_runs(runner_id, ms, frozenset(exclude_run_ids), 1)
+        if not found:
             return []
+        run_id = found[0]
         self.reached()
         self.run_sql(
             _TAKE_OVER, self._claim_values(run_id, runner_id, claim_tokens[0], lease_ms, ms)
@@ -137,9 +147,11 @@ class SkewedExpiry(Mutant):
     bug = "the claim compares leases with a clock that runs ahead of the one that made them"
     killers = ("F1",)
 
-    def _first_claimable(self, runner_id: str, now: int, excluded: Collection[str]) -> str | None:
+    def _claimable_runs(
+        self, runner_id: str, now: int, excluded: Collection[str], most: int
+    ) -> list[str]:
         self.reached()
-        return super()._first_claimable(runner_id, now + AHEAD_MS, excluded)
+        return super()._claimable_runs(runner_id, now + AHEAD_MS, excluded, most)
 
     def statement(self, name: str, params: Mapping[str, Value]) -> Mapping[str, Value]:
         now = params.get("now")
@@ -152,9 +164,11 @@ class SlowTakeover(Mutant):
     bug = "an expired claim may be taken over only long after its lease"
     killers = ("S2", "R1")
 
-    def _first_claimable(self, runner_id: str, now: int, excluded: Collection[str]) -> str | None:
+    def _claimable_runs(
+        self, runner_id: str, now: int, excluded: Collection[str], most: int
+    ) -> list[str]:
         self.reached()
-        return super()._first_claimable(runner_id, now - GRACE_MS, excluded)
+        return super()._claimable_runs(runner_id, now - GRACE_MS, excluded, most)
 
 
 class ResumeByRunner(Mutant):
@@ -166,14 +180,16 @@ class ResumeByRunner(Mutant):
 
     _inherited = ""
 
-    def _first_claimable(self, runner_id: str, now: int, excluded: Collection[str]) -> str | None:
+    def _claimable_runs(
+        self, runner_id: str, now: int, excluded: Collection[str], most: int
+    ) -> list[str]:
         values = {"runner_id": runner_id, "now": now}
         found = self._connection().execute(_LIVE_OF_RUNNER, values).fetchone()
         if found is None or found[0] in excluded:
-            return super()._first_claimable(runner_id, now, excluded)
+            return super()._claimable_runs(runner_id, now, excluded, most)
         self.reached()
         self._inherited = str(found[0])
-        return self._inherited
+        return [self._inherited]
 
     def statement(self, name: str, params: Mapping[str, Value]) -> Mapping[str, Value]:
         inherits = name == "runs.claim" and params["run_id"] == self._inherited
@@ -185,9 +201,15 @@ class AffinityIgnored(Mutant):
     bug = "the claim takes the oldest run, whoever it has affinity to"
     killers = ("O1", "R1")
 
-    def _first_claimable(self, runner_id: str, now: int, excluded: Collection[str]) -> str | None:  # noqa: ARG002
+    def _claimable_runs(
+        self,
+        runner_id: str,  # noqa: ARG002
+        now: int,
+        excluded: Collection[str],
+        most: int,
+    ) -> list[str]:
         self.reached()
-        return super()._first_claimable("", now, excluded)
+        return super()._claimable_runs("", now, excluded, most)
 
 
 class ExclusionIgnored(Mutant):
@@ -195,10 +217,12 @@ class ExclusionIgnored(Mutant):
     bug = "the claim gives a run that its caller excluded"
     killers = ("O1", "R1")
 
-    def _first_claimable(self, runner_id: str, now: int, excluded: Collection[str]) -> str | None:
+    def _claimable_runs(
+        self, runner_id: str, now: int, excluded: Collection[str], most: int
+    ) -> list[str]:
         if excluded:
             self.reached()
-        return super()._first_claimable(runner_id, now, frozenset())
+        return super()._claimable_runs(runner_id, now, frozenset(), most)
 
 
 class FenceByProcess(Mutant):
