@@ -34,7 +34,10 @@ exclude_patterns = ["_ext", "_static", "plots"]
 nitpicky = True
 # Python's own documentation is not fetched while building, so its names are no links.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(builtins|collections|datetime|os|pathlib|typing|random|msgspec)(\..*)?"),
+    (
+        r"py:.*",
+        r"(builtins|collections|datetime|os|pathlib|typing|random|msgspec|opentelemetry)(\..*)?",
+    ),
     (r"py:class", r"(Any|Callable|Self|Literal.*|str|int|bool|Path|optional)"),
     # Private types in signatures; what they hold is said beside them.
     (r"py:class", r"fencepost\.(pages\.Item|requests\.Unset|records\.effects\.Reserved).*"),

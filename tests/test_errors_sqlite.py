@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fencepost
-from fencepost import errors
+from fencepost import errors, failures
 from fencepost.errors import FencepostError
 from tests.support import SetClock, enqueue, outcome, sql, without_ids
 
@@ -102,7 +102,7 @@ def test_unknown_refusals_are_no_codes() -> None:
     ],
 )
 def test_sqlites_codes(code: int, cls: type[FencepostError]) -> None:
-    error = errors.sqlite_failure(code, "/a/b.sqlite", "detail")
+    error = failures.sqlite_failure(code, "/a/b.sqlite", "detail")
     assert type(error) is cls
     assert error.sqlite_code == code
     assert "/a/b.sqlite" in str(error)

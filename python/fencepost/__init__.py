@@ -10,6 +10,7 @@ from .canonical import canonical_json, fingerprint
 from .engine.info import EngineInfo, engine_info
 from .errors import FencepostError
 from .guard import GuardWarning
+from .holders import Holder
 from .keeping import Lease
 from .maintenance import Checkpoint, Pruned, Stats
 from .opening import open
@@ -43,6 +44,7 @@ __all__ = [
     "Event",
     "FencepostError",
     "GuardWarning",
+    "Holder",
     "Lease",
     "Page",
     "Pruned",

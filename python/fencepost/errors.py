@@ -2,12 +2,15 @@
 
 An error says what was wrong and what to do, names the table and the key where it has
 them, and keeps SQLite's extended result code as a field. The engines never word an
-error: they call `refusal` and `sqlite_failure`, so both say the same.
+error: they call `refusal`, and `failures.sqlite_failure`, so both say the same.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from .holders import Holder
 
 
 class FencepostError(Exception):
@@ -135,10 +138,27 @@ class LeaseLostError(FencepostError):
 
 
 class StoreBusyError(FencepostError):
-    """Another process held the lock past the busy timeout; nothing was changed."""
+    """Another process held the lock past the busy timeout; nothing was changed.
+
+    Attributes:
+        holders: the processes that held the write lock when the call gave up; empty where
+            none did any more, None where the system does not tell (any but Linux).
+    """
 
     code = "busy"
     retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        table: str | None = None,
+        key: str | None = None,
+        sqlite_code: int | None = None,
+        holders: tuple[Holder, ...] | None = None,
+    ) -> None:
+        super().__init__(message, table=table, key=key, sqlite_code=sqlite_code)
+        self.holders = holders
 
 
 class StoreFullError(FencepostError):
@@ -335,65 +355,3 @@ def refusal(code: str, *subject: str | int) -> FencepostError:
     cls, table, key_parts, template = _REFUSALS[code]
     key = "/".join(str(part) for part in subject[:key_parts])
     return cls(template.format(*subject), table=table or None, key=key or None)
-
-
-# Primary result code: class, SQLite's name, what it means here and what to do.
-_FAILURES: dict[int, tuple[type[FencepostError], str, str]] = {
-    3: (StoreIOError, "SQLITE_PERM", "the file may not be opened; check its permissions"),
-    5: (
-        StoreBusyError,
-        "SQLITE_BUSY",
-        "another process held the lock past the busy timeout; nothing was changed, try again",
-    ),
-    6: (StoreBusyError, "SQLITE_LOCKED", "a table is locked; nothing was changed, try again"),
-    7: (StoreIOError, "SQLITE_NOMEM", "SQLite ran out of memory; nothing was changed"),
-    8: (ReadOnlyStoreError, "SQLITE_READONLY", "the store or its file is read-only"),
-    9: (StoreBusyError, "SQLITE_INTERRUPT", "the call was interrupted; nothing was changed"),
-    10: (
-        StoreIOError,
-        "SQLITE_IOERR",
-        "reading or writing the file failed; nothing was changed, check the disk",
-    ),
-    11: (
-        CorruptStoreError,
-        "SQLITE_CORRUPT",
-        "the database is damaged; restore a backup or recover it with the sqlite3 tool",
-    ),
-    13: (
-        StoreFullError,
-        "SQLITE_FULL",
-        "the disk or the database is full; nothing was changed, free some space",
-    ),
-    14: (
-        StoreIOError,
-        "SQLITE_CANTOPEN",
-        "the file can't be opened; check that the path exists and its permissions",
-    ),
-    15: (StoreIOError, "SQLITE_PROTOCOL", "the locking protocol failed; nothing was changed"),
-    18: (ValueTooLargeError, "SQLITE_TOOBIG", "a value is too large for SQLite"),
-    22: (StoreIOError, "SQLITE_NOLFS", "the file system has no large files"),
-    23: (StoreIOError, "SQLITE_AUTH", "SQLite refused the statement"),
-    26: (
-        CorruptStoreError,
-        "SQLITE_NOTADB",
-        "the file is no SQLite database; check the path",
-    ),
-}
-
-
-def sqlite_failure(extended_code: int, path: str, detail: str = "") -> FencepostError:
-    """The error for a failure that SQLite reported.
-
-    Arguments:
-        extended_code: SQLite's extended result code; the low byte is the primary one.
-        path: the database's path, for the message.
-        detail: SQLite's own words, used where the code alone says nothing.
-    """
-    entry = _FAILURES.get(extended_code & 0xFF)
-    if entry is None:
-        return InternalError(
-            f"{path}: SQLite reported code {extended_code}: {detail}; please report it",
-            sqlite_code=extended_code,
-        )
-    cls, name, advice = entry
-    return cls(f"{path}: {advice} ({name}, {extended_code})", sqlite_code=extended_code)

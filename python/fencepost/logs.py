@@ -13,6 +13,9 @@ logger = logging.getLogger("fencepost")
 # An application that configures no logging hears nothing, not even warnings on stderr.
 logger.addHandler(logging.NullHandler())
 
+SLOW_WAIT_SECONDS = 1.0
+"""A wait for the write lock that is worth a line: a fifth of the usual busy timeout."""
+
 
 def opened(path: str, engine: str, reason: str, *, read_only: bool) -> None:
     """A store was opened; `reason` says why this engine serves it."""
@@ -49,6 +52,12 @@ def held_up(path: str, mode: str, pages: int, moved: int) -> None:
             pages,
             f"; at this moment reads: {who}" if who else "",
         )
+
+
+def waited(path: str, seconds: float) -> None:
+    """A write stood in the line for the write lock."""
+    if seconds >= SLOW_WAIT_SECONDS:
+        logger.warning("%s: waited %.1f s for the write lock", path, seconds)
 
 
 def refused(path: str, operation: str, subject: str) -> None:

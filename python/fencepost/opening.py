@@ -20,7 +20,7 @@ from .errors import (
     refusal,
 )
 from .observing.events import Listener
-from .observing.hooks import checked_listener
+from .observing.hooks import Telling, checked_listener
 from .shown import shown
 from .store import Store
 from .validation import absolute_path, choice, integer, items
@@ -77,9 +77,12 @@ def open(
             raise ReadOnlyStoreError(
                 f"{full_path}: may not be written; change its permissions or use read_only=True"
             )
+    telling = Telling(full_path, chosen)
     this = guards.register(full_path, chosen, guard)
     try:
-        connection = connect(chosen, full_path, read_only, synchronous, timeout, clock)
+        connection = connect(
+            chosen, full_path, read_only, synchronous, timeout, clock, telling.waited
+        )
         try:
             layout.prepare(connection, full_path, read_only=read_only)
         except BaseException:
@@ -93,6 +96,7 @@ def open(
         connection if read_only else ringing,
         path=full_path,
         name=chosen,
+        telling=telling,
         read_only=read_only,
         clock=system_clock if clock is None else _checked(clock),
         on_close=lambda: guards.release(this, guard),
@@ -144,6 +148,7 @@ def connect(
     synchronous: str,
     busy_timeout_ms: int,
     clock: Callable[[], int] | None,
+    on_wait: Callable[[float], None] | None = None,
 ) -> Engine:
     """The engine `name` on a file that is there and registered with the guard.
 
@@ -154,6 +159,7 @@ def connect(
         "synchronous": synchronous,
         "busy_timeout_ms": busy_timeout_ms,
         "clock": None if clock is None else _checked(clock),
+        "on_wait": on_wait,
     }
     make = _engine_class(name, read_only)
     if (hook := probe.installed()) is not None:

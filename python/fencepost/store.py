@@ -58,6 +58,7 @@ class Store:
         *,
         path: str,
         name: str,
+        telling: Telling,
         read_only: bool,
         clock: Clock,
         on_close: Callable[[], None],
@@ -79,7 +80,7 @@ class Store:
         self.events = Events(engine, path)
         self.runs = Runs(engine, path)
         self.feed = Feed(engine, path)
-        self._telling = Telling(path, name)
+        self._telling = telling
         facets = (
             *(self.resources, self.queue, self.effects, self.requests, self.events),
             *(self.runs, self.feed),

@@ -218,6 +218,9 @@ def test_who_keeps_the_log(cli: Cli, start: Callable[..., Child], filled: str) -
     holds = {process["pid"]: process["holds"] for process in found}
     assert holds[reader.pid] == ["read"]
     assert "write" in holds[writer.pid]
+    locked = findings(cli("doctor", filled, "--json"))["locked"]
+    assert locked["details"] == {"writers": [writer.pid]}
+    assert f"process {writer.pid} (" in locked["message"]
     assert reader.finish() == writer.finish() == 0
 
 

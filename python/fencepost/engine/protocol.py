@@ -13,7 +13,7 @@ Conventions of every operation:
   the lock never eats a lease.
 - A write begins IMMEDIATE, and a call that raises has changed nothing.
 - A refusal is the exception that `fencepost.errors.refusal(code, *subject)` makes; a
-  failure of SQLite the one that `fencepost.errors.sqlite_failure` makes. The batch forms
+  failure of SQLite the one that `fencepost.failures.sqlite_failure` makes. The batch forms
   put the refusal of an item in the item's place.
 - A lease that would end after `MAX_TIME_MS` is the refusal `lease_out_of_range`.
 """

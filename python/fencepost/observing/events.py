@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from ..holders import Holder
 from ..records.base import Record
 
 
@@ -34,11 +35,12 @@ class StoreEvent(Record):
         count: how many rows or pages.
         seconds: how long it took.
         error: the code of the error that the call raised, or its class for a foreign one.
+        holders: the processes that held the write lock when the call gave up on it.
     """
 
     _absent_when_none: ClassVar[frozenset[str]] = frozenset(
         "key controller workflow_name runner_id fence lease_ms state created failed seq count "
-        "seconds error".split()
+        "seconds error holders".split()
     )
 
     kind: str
@@ -59,6 +61,7 @@ class StoreEvent(Record):
     count: int | None = None
     seconds: float | None = None
     error: str | None = None
+    holders: tuple[Holder, ...] | None = None
 
 
 class Listener(Protocol):

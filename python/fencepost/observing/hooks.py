@@ -9,10 +9,10 @@ from time import perf_counter
 from types import BuiltinMethodType, MethodType
 from typing import Any, TypeVar
 
+from .. import logs
 from ..engine.protocol import Engine
 from ..errors import FencepostError, InvalidArgumentError, StoreBusyError
 from ..facet import Facet, use_engine
-from ..logs import logger
 from .engine import ObservedEngine
 from .events import Listener, StoreEvent
 from .told import Facts
@@ -27,20 +27,27 @@ class Call:
         self.facts: Facts = iter(())
 
 
+class _Inside(threading.local):
+    """What a thread is doing: telling a listener, and which call it makes."""
+
+    listener: bool = False
+    call: tuple[str, str] = ("store", "open")
+
+
 class Telling:
     """Tells the listeners of one store."""
 
     def __init__(self, path: str, engine: str) -> None:
         self._path = path
         self._engine = engine
-        self._inside = threading.local()
+        self._inside = _Inside()
         self._failed: set[int] = set()
         self.listeners: tuple[Listener, ...] = ()
 
     @property
     def is_on(self) -> bool:
         """Whether anybody is to be told of what this thread does."""
-        return bool(self.listeners) and not getattr(self._inside, "listener", False)
+        return bool(self.listeners) and not self._inside.listener
 
     def tell(self, kind: str, facet: str, operation: str, **fields: Any) -> None:
         """Make an event, and tell all listeners of it, the first added first."""
@@ -63,14 +70,16 @@ class Telling:
     def call(self, facet: str, operation: str) -> Iterator[Call]:
         """Tell of a call: the facts that it leaves behind, then that it ended, and how."""
         call = Call()
+        self._inside.call = (facet, operation)
         began = perf_counter()
         try:
             yield call
         except Exception as error:
             if self.is_on:
                 seconds = perf_counter() - began
-                if isinstance(error, StoreBusyError):
-                    self.tell("busy", facet, operation, seconds=seconds)
+                if isinstance(error, StoreBusyError) and error.sqlite_code is not None:
+                    holders = error.holders
+                    self.tell("busy", facet, operation, seconds=seconds, holders=holders)
                 code = error.code if isinstance(error, FencepostError) else type(error).__name__
                 self.tell("call", facet, operation, seconds=seconds, error=code)
             raise
@@ -80,15 +89,21 @@ class Telling:
                 self.tell(kind, facet, operation, **fields)
             self.tell("call", facet, operation, seconds=seconds)
 
+    def waited(self, seconds: float) -> None:
+        """A write of this thread stood in the line for the write lock, and has it done now."""
+        logs.waited(self._path, seconds)
+        if self.is_on:
+            self.tell("busy_wait", *self._inside.call, seconds=seconds)
+
     def _tell_one(self, listener: Listener, event: StoreEvent) -> None:
         try:
             listener(event)
         except Exception:  # noqa: BLE001 - the commit stands, whatever a listener makes of it
             if id(listener) in self._failed:
-                logger.debug("%s: a listener raised again, on %s", self._path, event.kind)
+                logs.logger.debug("%s: a listener raised again, on %s", self._path, event.kind)
             else:
                 self._failed.add(id(listener))
-                logger.exception(
+                logs.logger.exception(
                     "%s: the listener %r raised on the event %s; it is told of further events, "
                     "and further errors of it are logged as debug messages",
                     self._path,

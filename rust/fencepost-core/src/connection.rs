@@ -20,7 +20,7 @@ use crate::session::Session;
 use crate::statements::{self, ADDITIONS, CONNECTION, LAYOUT, SCHEMA, named};
 use crate::time::iso;
 use crate::transaction::{cleanly, transaction};
-use crate::turns::Turns;
+use crate::turns::{Turns, Waited};
 use crate::value::{Row, Value};
 
 const USE_WAL: &str = named(CONNECTION, "use_wal");
@@ -37,6 +37,7 @@ pub struct Store {
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) busy_timeout: Duration,
     read_only: bool,
+    waited: Waited,
 }
 
 /// What one thread at a time has.
@@ -59,9 +60,10 @@ impl Store {
         let path = std::path::absolute(path).map_err(|error| Error::Internal(error.to_string()))?;
         let file = OpenedFile::new(&path);
         let mut connection = open::open(&path, options, &*clock)?;
+        let waited = Waited::default();
         let held = Held {
             checkpoints: Checkpoints::new(&mut connection)?,
-            turns: Turns::new(&path, options.busy_timeout),
+            turns: Turns::new(&path, options.busy_timeout, waited.clone()),
             connection,
         };
         Ok(Self {
@@ -72,6 +74,7 @@ impl Store {
             clock,
             busy_timeout: options.busy_timeout,
             read_only: options.read_only,
+            waited,
         })
     }
 
@@ -89,6 +92,13 @@ impl Store {
             None => Ok(()),
             Some(held) => held.connection.close().map_err(|(_, error)| error.into()),
         }
+    }
+
+    /// How long writes have stood in the line for the write lock since this was last asked;
+    /// None for not at all. Each wait is given once, to whoever asks first.
+    #[must_use]
+    pub fn take_waited(&self) -> Option<Duration> {
+        self.waited.take()
     }
 
     /// Switch the file to WAL, trying again within the busy timeout.

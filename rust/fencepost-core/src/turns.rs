@@ -5,6 +5,8 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
@@ -27,15 +29,38 @@ pub(crate) struct Turns {
     /// None before the first turn.
     began: Cell<Option<Instant>>,
     calls: Cell<u32>,
+    waited: Waited,
+}
+
+/// How long the line has held up calls since somebody last took note of it.
+#[derive(Clone, Default)]
+pub(crate) struct Waited(Arc<AtomicU64>);
+
+impl Waited {
+    fn add(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        // A wait that the clock can't measure was one all the same.
+        self.0.fetch_add(micros.max(1), Ordering::Relaxed);
+    }
+
+    /// The time since the last take, None for none.
+    pub(crate) fn take(&self) -> Option<Duration> {
+        if self.0.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let micros = self.0.swap(0, Ordering::Relaxed);
+        (micros > 0).then(|| Duration::from_micros(micros))
+    }
 }
 
 impl Turns {
-    pub(crate) fn new(path: &Path, timeout: Duration) -> Self {
+    pub(crate) fn new(path: &Path, timeout: Duration, waited: Waited) -> Self {
         Self {
             folder: folder(path, "line"),
             timeout,
             began: Cell::new(None),
             calls: Cell::new(0),
+            waited,
         }
     }
 
@@ -76,12 +101,15 @@ impl Turns {
     }
 
     fn wait(&self, try_lock: impl Fn() -> Result<bool>, deadline: Instant) -> Result<bool> {
+        let came = Instant::now();
         let locked = self.stand_in_line(try_lock, deadline);
         // The next in the line learns that it is the first now.
         wake_first(&self.folder, &names(&self.folder));
         if matches!(locked, Ok(true)) {
-            self.began.set(Some(Instant::now()));
+            let now = Instant::now();
+            self.began.set(Some(now));
             self.calls.set(1);
+            self.waited.add(now - came);
         }
         locked
     }

@@ -29,6 +29,7 @@ pub(crate) struct Engine {
     store: Store,
     path: Py<PyString>,
     caller: Arc<Caller>,
+    on_wait: Option<Py<PyAny>>,
 }
 
 impl Engine {
@@ -41,8 +42,11 @@ impl Engine {
         if self.caller.is_calling() {
             return Err(errors::reentrant(py));
         }
-        py.detach(|| operation(&self.store))
-            .map_err(|error| errors::exception(py, error, &self.path))
+        let result = py.detach(|| operation(&self.store));
+        if let (Some(function), Some(waited)) = (&self.on_wait, self.store.take_waited()) {
+            function.call1(py, (waited.as_secs_f64(),))?;
+        }
+        result.map_err(|error| errors::exception(py, error, &self.path))
     }
 
     /// The same, for an operation that gives one row.
@@ -58,7 +62,7 @@ impl Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (path, *, read_only, synchronous, busy_timeout_ms, clock, immutable=false, probe=None))]
+    #[pyo3(signature = (path, *, read_only, synchronous, busy_timeout_ms, clock, immutable=false, probe=None, on_wait=None))]
     fn new(
         py: Python<'_>,
         path: Bound<'_, PyString>,
@@ -68,6 +72,7 @@ impl Engine {
         clock: Option<Py<PyAny>>,
         immutable: bool,
         probe: Option<Py<PyAny>>,
+        on_wait: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let synchronous = match synchronous {
             "full" => Synchronous::Full,
@@ -93,12 +98,14 @@ impl Engine {
             store,
             path,
             caller,
+            on_wait,
         })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.caller.clock)?;
-        visit.call(&self.caller.probe)
+        visit.call(&self.caller.probe)?;
+        visit.call(&self.on_wait)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

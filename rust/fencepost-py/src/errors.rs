@@ -1,4 +1,5 @@
-//! Errors become exceptions of `fencepost.errors`, which has the words.
+//! Errors become exceptions of `fencepost.errors`, which has the words; those for SQLite's
+//! codes are in `fencepost.failures`.
 
 use fencepost_core::{Error, Refusal};
 use pyo3::prelude::*;
@@ -7,7 +8,8 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::convert;
 
-const MODULE: &str = "fencepost.errors";
+const REFUSALS: &str = "fencepost.errors";
+const FAILURES: &str = "fencepost.failures";
 
 /// The exception for an error of the core.
 pub(crate) fn exception(py: Python<'_>, error: Error, path: &Py<PyString>) -> PyErr {
@@ -52,7 +54,7 @@ fn call_refusal<'py>(
     arguments: impl pyo3::call::PyCallArgs<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     static REFUSAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    REFUSAL.import(py, MODULE, "refusal")?.call1(arguments)
+    REFUSAL.import(py, REFUSALS, "refusal")?.call1(arguments)
 }
 
 fn sqlite_failure<'py>(
@@ -63,6 +65,6 @@ fn sqlite_failure<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     static FAILURE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     FAILURE
-        .import(py, MODULE, "sqlite_failure")?
+        .import(py, FAILURES, "sqlite_failure")?
         .call1((code, path, detail))
 }

@@ -24,6 +24,16 @@ def look_at_openers(path: str) -> Iterator[Finding]:
             "this is usual; doctor does not disturb them",
             {"processes": [opener.to_dict() for opener in processes]},
         )
+    writers = [opener for opener in processes if "write" in opener.holds]
+    if writers:
+        yield Finding(
+            "locked",
+            "note",
+            f"the write lock is held by {' and by '.join(map(str, writers))}",
+            "usual for a moment; if the next look finds the same process, others get "
+            "StoreBusyError until it ends its transaction or is ended",
+            {"writers": [opener.pid for opener in writers]},
+        )
     engines = {tuple(opener.engines) for opener in processes if opener.engines}
     if len({engine for names in engines for engine in names}) > 1:
         yield Finding(

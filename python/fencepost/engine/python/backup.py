@@ -12,7 +12,8 @@ from collections.abc import Callable
 from contextlib import closing
 from urllib.parse import quote
 
-from ...errors import refusal, sqlite_failure
+from ...errors import refusal
+from ...failures import sqlite_failure
 from ...statements import statement
 from .connection import Connection
 from .session import code_of

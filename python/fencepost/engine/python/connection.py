@@ -46,10 +46,12 @@ class Connection(GroupCommit):
         clock: Clock | None,
         immutable: bool = False,
         probe: Probe | None = None,
+        on_wait: Callable[[float], None] | None = None,
     ) -> None:
         self._path = path
         self._read_only = read_only
         self._probe = probe
+        self._on_wait = on_wait
         self._clock = system_clock if clock is None else clock
         self._busy_timeout_ms = busy_timeout_ms
         self._pid = os.getpid()
@@ -182,6 +184,8 @@ class Connection(GroupCommit):
             with suppress(ValueError):
                 self._jobs.remove(job)
             raise
+        if self._on_wait is not None and (waited := self._turns.take_waited()):
+            self._on_wait(waited)
         result: _Result = job.outcome()
         return result
 

@@ -21,7 +21,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import refusal, sqlite_failure
+from ...errors import refusal
+from ...failures import sqlite_failure
 from ..probe import Probe
 from .checkpoints import Checkpoints
 from .session import Session, code_of, is_busy

@@ -16,7 +16,9 @@ Mirrors `rust/fencepost-core/src/turns.rs`.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from ...rendezvous import Place, folder, names, wake
 
@@ -39,6 +41,7 @@ class Turns:
         self._timeout = busy_timeout_ms / 1000
         self._began = 0.0
         self._calls = 0
+        self._waits: deque[float] = deque()
 
     def take(self, try_lock: Callable[[], bool], since: float) -> bool:
         """Take the lock when it is this process's turn; False past the busy timeout.
@@ -64,7 +67,7 @@ class Turns:
 
     def _wait(self, try_lock: Callable[[], bool], deadline: float) -> bool:
         place = Place(self._folder)
-        since = None
+        came, since = time.monotonic(), None
         try:
             place.take()
             while not try_lock():
@@ -81,7 +84,19 @@ class Turns:
             # The next in the line learns that it is the first now.
             self._wake_first(names(self._folder))
         self._began, self._calls = time.monotonic(), 1
+        self._waits.append(self._began - came)
         return True
+
+    def take_waited(self) -> float:
+        """How many seconds calls have stood in the line since this was last asked.
+
+        Each wait is given once, to whoever asks first; any thread may.
+        """
+        waited = 0.0
+        while self._waits:
+            with suppress(IndexError):
+                waited += self._waits.popleft()
+        return waited
 
     def _wake_first(self, waiting: list[str]) -> None:
         for name in waiting:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from fencepost.engine.protocol import Row
-from fencepost.errors import sqlite_failure
+from fencepost.failures import sqlite_failure
 
 from .base import SOMETIMES, Mutant
 

@@ -10,7 +10,8 @@ from typing import TypeVar
 from fencepost.engine.protocol import Row
 from fencepost.engine.python.group_commit import Job
 from fencepost.engine.python.session import is_busy
-from fencepost.errors import StoreBusyError, sqlite_failure
+from fencepost.errors import StoreBusyError
+from fencepost.failures import sqlite_failure
 
 from .base import Mutant
 

@@ -1,0 +1,255 @@
+"""Who holds the write lock, and how long others waited for it: said by name, and told."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fencepost
+from fencepost import holders
+from fencepost.errors import StoreBusyError
+from fencepost.holders import Holder, write_lock_holders
+from fencepost.observing import StoreEvent
+from tests.processes.remote import Child
+
+RUN: dict[str, Any] = {
+    "workflow_name": "w",
+    "workflow_source_ref": "w.py",
+    "runner_id": "me",
+    "lease_ms": 60_000,
+}
+
+
+def command_of(child: Child) -> str:
+    whole = " ".join(str(word) for word in child.process.args)  # type: ignore[union-attr]
+    return whole if len(whole) <= 80 else f"{whole[:79]}…"
+
+
+def test_a_busy_store_names_who_holds_the_lock(
+    start: Callable[..., Child], path: Path, engine: str, other_engine: str
+) -> None:
+    """The holder is a living process, in a transaction of each library."""
+    holder = start()
+    told: list[StoreEvent] = []
+    with fencepost.open(path, engine=engine, busy_timeout_ms=50, hooks=[told.append]) as store:
+        holder.sql(path, "BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusyError) as refused:
+            store.runs.enqueue(run_id="r", **RUN)
+        error = refused.value
+        assert error.holders == (Holder(holder.pid, command_of(holder)),)
+        assert str(error).endswith(
+            f"; the write lock is held by process {holder.pid} ({command_of(holder)})"
+        )
+        assert pickle.loads(pickle.dumps(error)).holders == error.holders  # noqa: S301 - our own
+        busy = [event for event in told if event.kind == "busy"]
+        assert [(event.facet, event.operation) for event in busy] == [("runs", "enqueue")]
+        assert busy[0].holders == error.holders
+        assert busy[0].seconds is not None
+        assert 0.05 <= busy[0].seconds < 5
+        assert told[-1].error == "busy"
+        assert write_lock_holders(str(path)) == error.holders
+
+        holder.sql(path, "ROLLBACK")
+        assert write_lock_holders(str(path)) == ()
+        store.runs.enqueue(run_id="r", **RUN)
+
+
+def test_one_that_takes_part_is_named_too(
+    start: Callable[..., Child], path: Path, engine: str, both_engines: tuple[str, ...]
+) -> None:
+    """A process that is stopped inside a transaction of the store itself."""
+    for holding in both_engines:
+        child = start()
+        child.begin_run(stop_in_a_transaction, path=str(path), engine=holding)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+        with (
+            fencepost.open(path, engine=engine, busy_timeout_ms=50) as store,
+            pytest.raises(StoreBusyError) as refused,
+        ):
+            store.runs.enqueue(run_id="r", **RUN)
+        assert refused.value.holders is not None
+        assert [found.pid for found in refused.value.holders] == [child.pid]
+        child.resume()
+        child.end()
+
+
+def stop_in_a_transaction(*, path: str, engine: str) -> None:
+    """Stops this process while it has the write lock; once it goes on, the call ends."""
+    import signal
+
+    from fencepost.engine import probe
+
+    def stop(point: str) -> None:
+        if point == "begun":
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    with fencepost.open(path, engine=engine) as store:
+        store.runs.get(run_id="r")
+    probe.install(stop)
+    with fencepost.open(path, engine=engine) as store:
+        probe.install(None)
+        store.feed.set_watermark(session_id="s", seq=1)
+
+
+def test_this_process_is_called_so(path: Path, engine: str) -> None:
+    """Two stores on one file, one of them in a transaction: a thread waits for the other."""
+    inside, done = threading.Event(), threading.Event()
+
+    def clock() -> int:
+        if threading.current_thread() is worker:
+            inside.set()
+            done.wait(30)
+        return 1_800_000_000_000
+
+    with (
+        fencepost.open(path, engine=engine, clock=clock) as slow,
+        fencepost.open(path, engine=engine, busy_timeout_ms=50) as store,
+    ):
+        worker = threading.Thread(target=slow.runs.enqueue, kwargs={"run_id": "a", **RUN})
+        worker.start()
+        try:
+            assert inside.wait(30)
+            with pytest.raises(StoreBusyError) as refused:
+                store.runs.enqueue(run_id="b", **RUN)
+        finally:
+            done.set()
+            worker.join()
+    assert f"held by this process {os.getpid()} (" in str(refused.value)
+
+
+def test_a_file_without_a_log_yet(start: Callable[..., Child], path: Path, engine: str) -> None:
+    """Its lock is on the database itself."""
+    holder = start()
+    holder.sql(path, "CREATE TABLE schema_info (a)", "BEGIN EXCLUSIVE")
+    with pytest.raises(StoreBusyError) as refused:
+        fencepost.open(path, engine=engine, busy_timeout_ms=50)
+    assert refused.value.holders == (Holder(holder.pid, command_of(holder)),)
+
+
+def test_a_wait_for_the_lock_is_told_and_logged(
+    start: Callable[..., Child],
+    path: Path,
+    engine: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    holder = start()
+    told: list[StoreEvent] = []
+    waiting = threading.Event()
+    store = fencepost.open(path, engine=engine, busy_timeout_ms=30_000, hooks=[told.append])
+    monkeypatch.setattr("fencepost.logs.SLOW_WAIT_SECONDS", 0.1)
+    with store:
+        store.runs.enqueue(run_id="before", **RUN)
+        assert [event.kind for event in told] == ["enqueue", "call"], "nobody else was there"
+        told.clear()
+        holder.sql(path, "BEGIN IMMEDIATE")
+
+        def write() -> None:
+            waiting.set()
+            store.runs.enqueue(run_id="r", **RUN)
+
+        worker = threading.Thread(target=write)
+        worker.start()
+        assert waiting.wait(30)
+        worker.join(0.3)
+        assert worker.is_alive()
+        assert told == []
+        holder.sql(path, "COMMIT")
+        worker.join()
+    wait, enqueued, call = told
+    assert (wait.kind, wait.facet, wait.operation) == ("busy_wait", "runs", "enqueue")
+    assert enqueued.kind == "enqueue"
+    assert wait.seconds is not None
+    assert call.seconds is not None
+    assert 0.1 < wait.seconds <= call.seconds < 30
+    (logged,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert logged.getMessage() == f"{path}: waited {wait.seconds:.1f} s for the write lock"
+
+
+def test_a_short_wait_is_not_logged(
+    path: Path, engine: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[StoreEvent] = []
+    with fencepost.open(path, engine=engine, hooks=[told.append]) as store:
+        store._telling.waited(0.9)
+        store._telling.waited(1.0)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: waited 1.0 s for the write lock"
+    ]
+    assert [event.seconds for event in told] == [0.9, 1.0]
+
+
+def test_where_the_system_does_not_tell(
+    start: Callable[..., Child],
+    path: Path,
+    engine: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    holder = start()
+    monkeypatch.setattr(holders, "PROC", tmp_path / "no proc")
+    with fencepost.open(path, engine=engine, busy_timeout_ms=0) as store:
+        holder.sql(path, "BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusyError) as refused:
+            store.runs.enqueue(run_id="r", **RUN)
+    assert refused.value.holders is None
+    assert str(refused.value).endswith("(SQLITE_BUSY, 5)")
+
+
+LISTED = """\
+1: POSIX  ADVISORY  WRITE 11 {index} 120 120
+2: POSIX  ADVISORY  WRITE 12 {index} 121 122
+2: -> POSIX  ADVISORY  WRITE 13 {index} 120 120
+3: POSIX  ADVISORY  READ 14 {index} 124 124
+4: POSIX  ADVISORY  READ 14 {database} 1073741826 1073742335
+5: POSIX  ADVISORY  WRITE 15 {index} 123 127
+6: FLOCK  ADVISORY  WRITE 16 00:00:1 0 EOF
+7: POSIX  ADVISORY  WRITE 17 {index} 120 123
+8: OFDLCK ADVISORY  WRITE -1 {index} 120 120
+9: POSIX  ADVISORY  WRITE 18 {database} 1073741825 1073741825
+10: POSIX  ADVISORY  WRITE 19 {database} 0 EOF
+"""
+
+
+def test_ranges_of_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system joins the locks of a process on neighbouring bytes."""
+    path = tmp_path / "s"
+    places = {}
+    for name, file in (("database", path), ("index", Path(f"{path}-shm"))):
+        file.touch()
+        status = file.stat()
+        device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+        places[name] = f"{device}:{status.st_ino}"
+    monkeypatch.setattr(holders, "PROC", tmp_path)
+    (tmp_path / "locks").write_text(LISTED.format(**places))
+    assert holders.locks(str(path)) == {
+        11: ["write"],
+        12: ["checkpoint", "recover"],
+        14: ["read"],
+        15: [],
+        17: ["write", "checkpoint", "recover"],
+        18: ["write"],
+        19: ["write"],
+    }
+    assert write_lock_holders(str(path)) == tuple(
+        Holder(pid, "unknown") for pid in (11, 17, 18, 19)
+    )
+    assert str(Holder(11, "unknown")) == "process 11 (unknown)"
+
+
+def test_a_command_line_is_shortened(start: Callable[..., Child]) -> None:
+    short, long = start(), start(python=["-X", f"fencepost={'a' * 80}"])
+    short.ask("sql", path=":memory:", statements=[])  # it has begun to run its program
+    long.ask("sql", path=":memory:", statements=[])
+    assert holders.command(long.pid) == command_of(long)
+    assert len(command_of(long)) == 80
+    assert holders.command(short.pid).startswith(f"{sys.executable} ")
+    assert holders.command(2**22 + 1) == "unknown"
