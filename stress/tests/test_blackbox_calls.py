@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fencepost_stress.blackbox.calls import ENDED, Call, Calls, deaths, join
 from fencepost_stress.blackbox.models import ItemModel
+from fencepost_stress.blackbox.q1_empty import Empty
 from fencepost_stress.blackbox.search import explainable
-from fencepost_stress.blackbox.terms import Terms
+from fencepost_stress.blackbox.terms import Evidence, Terms
+from fencepost_stress.checkers.base import Finding
 from fencepost_stress.history import Begin, Fail, Info, Invoke, Note, Ok, Record
 from fencepost_stress.operations import NEVER
 
@@ -67,3 +71,33 @@ def test_who_ended_well_holds_nothing_any_more() -> None:
     assert not explainable(only(join([first, second], {}), "x"), model)
     ended = [*first, Note(10, ENDED, {})]
     assert explainable(only(join([ended, second], {}), "x"), model)
+
+
+def slept(wait_ms: int, put_at_ms: int, got_at_ms: int, *others: list[Record]) -> Finding:
+    """Of a claim from 0 on that got what was put while it waited; the first finding of Q1."""
+    second = 1_000_000
+    getter = [begin("b", "b"), Invoke(0, 1, "claim", {"wait_ms": wait_ms})]
+    getter.append(Ok(got_at_ms * second, 1, {"run_id": "x", "handle": None}))
+    putter = [begin("a", "a"), *call(1, put_at_ms * second - 1, "enqueue", run_id="x")]
+    evidence = Evidence(join([putter, getter, *others], {}), Terms("session", 0, 0), [])
+    (found,) = Empty().check(evidence)
+    return found
+
+
+@pytest.mark.parametrize(
+    "put_at_ms, verdict", [(2400, "valid"), (1100, "valid"), (900, "invalid"), (1, "invalid")]
+)
+def test_q1_a_claim_that_sleeps_beside_an_item(put_at_ms: int, verdict: str) -> None:
+    found = slept(2500, put_at_ms, 2500)
+    assert (found.verdict, found.exercised) == (verdict, 1)
+    if verdict == "invalid":
+        assert found.reason == f"b slept for {2500 - put_at_ms} ms beside 'x', for which it waited"
+        assert {op.name for op in found.violations[0].ops} == {"enqueue", "claim"}
+    assert found.details["woken_late"] == (put_at_ms < 1250)
+
+
+def test_q1_an_item_that_somebody_else_may_have_had_is_held_against_nobody() -> None:
+    killed = [begin("c", "c"), Invoke(5, 1, "claim", {})]
+    assert slept(2500, 1, 2500, killed).violation_count == 0
+    forgot = [begin("c", "c"), *call(1, 2_000_000, "claim", {"run_id": "x"})]
+    assert slept(2500, 1, 2500, forgot).violation_count == 0

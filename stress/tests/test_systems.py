@@ -85,6 +85,32 @@ def test_nothing_claimed_is_nothing_proven(
     assert "it promises nothing that could be decided" in run["reasons"]
 
 
+@pytest.mark.slow
+def test_a_lost_wake_up_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of persist-queue, as docs/findings.md says: some in a run of 20 s, with luck none in 8."""
+    pytest.importorskip("persistqueue")
+    options = ("--workload", "wait", "--processes", "2", "--seconds", "8", "--faults", "none")
+    for seed in range(6):
+        out = ("--seed", str(seed), "--out", str(tmp_path / str(seed)))
+        code, run = stress(capsys, "--sut", "persist-queue", *options, *out)
+        if code:
+            (broken,) = (one for one in run["properties"] if one["verdict"] == "invalid")
+            assert broken["id"] == "Q1"
+            assert "slept for" in broken["reason"]
+            assert "--workload wait" in run["repeat"]
+            return
+    pytest.fail("no wake-up was lost")
+
+
+def test_whoever_waits_for_fencepost_is_woken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--workload", "wait", "--processes", "3", "--seconds", "3", "--faults", "none")
+    code, run = stress(capsys, "--sut", "fencepost-python", *options, "--out", str(tmp_path / "o"))
+    assert (code, run["reasons"]) == (0, [])
+    assert verdicts(run) == dict.fromkeys(("F1", "S1", "Q1"), "valid")
+
+
 def test_the_control_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ("--seconds", "5", "--seed", "11", "--out", str(tmp_path / "out"))
     code, run = stress(capsys, "--sut", "fencepost-python", *out)
@@ -197,6 +223,8 @@ def test_a_queue_of_ones_own_by_its_name(
         ["--sut", "json:JSONDecoder"],
         ["--sut", "huey", "--engine", "python"],
         ["--command", "true", "--mutants"],
+        ["--sut", "huey", "--workload", "wait"],
+        ["--sut", "huey", "--workload", "feed"],
     ],
 )
 def test_bad_usage(

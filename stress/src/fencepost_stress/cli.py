@@ -22,7 +22,7 @@ from .profiles import PROFILES
 from .progress import Progress
 from .run import HarnessError, execute
 from .shrink import by_words, shrink
-from .sut import ENGINES, MUTANT, command_line
+from .sut import ENGINES, MUTANT, capabilities, command_line
 from .sut.systems import UnknownSystemError
 from .verdict import EXIT_CODES, RunVerdict, Verdicts
 from .workloads import CUSTOM, WORKLOADS
@@ -178,6 +178,8 @@ def stress(
         raise click.UsageError("--sut and --command go without --engine, --mutants and --plan")
     if others and not set(faults or ()) <= set(command_line.FAULTS):
         raise click.UsageError(f"on other queues: {', '.join(command_line.FAULTS)}, none")
+    if others and workload not in capabilities.WORKLOADS:
+        raise click.UsageError(f"on other queues: --workload {' or '.join(capabilities.WORKLOADS)}")
     if seed is None:
         seed = random.randrange(_SEEDS)
 
@@ -220,6 +222,7 @@ def stress(
                 seconds=seconds or usual.seconds,
                 faults=command_line.FAULTS if faults is None else faults,
                 profile=profile,
+                workload=workload,
             )
             result = _conclude(runs, folder, "verdict.json", as_json, kept)
             kept = kept or result != 0

@@ -4,6 +4,10 @@ An item is definitely free from the return of the call that put it there, or tha
 back, or from the latest end of its lease, until the first call begins that may take it.
 A claim that found nothing is wrong when an item was free all the while, from before it
 began until after it returned; each claim of unknown outcome may have taken one item.
+
+A claim that waits, and gets an item for which it slept a second and a half too long, has lost
+its wake-up: no stop of a process in a plan lasts as long. Shorter delays are counted and not
+judged, as the machine may have been busy.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from ..operations import NEVER, Op
 from .calls import Call
 from .terms import Evidence, Terms
 
+_LATE_NS = 1_500_000_000
 _TAKING = frozenset({"claim", "complete", "delete", "release", "renew"})
 
 
@@ -46,24 +51,32 @@ class Empty:
             waiting = ends[bisect_left(ends, (returned + 1, "")) :]
             if len(waiting) > ghosts.before(since, returned):
                 ledger.violation(*_explain(evidence, call, waiting[-1], began[waiting[-1]]))
-        yield ledger.finding(free_spans=len(free), woken_late=_woken_late(evidence))
+        late = 0
+        for call, slept in _slept(evidence):
+            wait = call.op.args["wait_ms"] * 1_000_000
+            ledger.exercised += 1
+            late += slept > wait // 2
+            if slept > _LATE_NS and not ghosts.before(call.high - slept, call.high):
+                around = evidence.calls.by_run[str(call.run)]
+                ledger.violation(
+                    f"{call.op.process} slept for {slept / 1e6:.0f} ms beside {call.run!r}, "
+                    "for which it waited",
+                    [one.op for one in around if one.low <= call.high],
+                )
+        yield ledger.finding(free_spans=len(free), woken_late=late)
 
 
-def _woken_late(evidence: Evidence) -> int:
-    """Claims that got, after waiting, what had been free for more than half of their wait.
-
-    Counted and not judged: the machine may have been busy.
-    """
-    late = 0
+def _slept(evidence: Evidence) -> Iterator[tuple[Call, int]]:
+    """Claims that waited and got something, and for how many nanoseconds that had been free."""
     for calls in evidence.calls.by_run.values():
         for call in calls:
-            wait = call.op.args.get("wait_ms", 0) * 1_000_000
-            if not wait or call.unknown:
+            if not call.op.args.get("wait_ms") or call.unknown:
                 continue
             freed = [_freed(one, calls, evidence.terms) for one in calls if one is not call]
             since = max((moment for moment in freed if moment and moment <= call.high), default=0)
-            late += since > 0 and call.high - max(since, call.low) > wait // 2
-    return late
+            others = [one for one in calls if one.name == "claim" and one is not call]
+            if since and not any(one.low <= call.high and one.high > since for one in others):
+                yield call, call.high - max(since, call.low)
 
 
 def _asked_from(call: Call) -> int:

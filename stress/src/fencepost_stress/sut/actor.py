@@ -7,11 +7,16 @@ import time
 from collections import deque
 
 from ..heats import Heats
+from ..live import Board
 from ..plan import Plan
+from .capabilities import WAIT
 from .recorder import Held, Recorder
 
 _REMEMBERED = 12
 _WAIT_MS = 200
+_LONG_WAIT_MS = 2500
+_SILENT_SECONDS = 1.8
+_GLANCE_SECONDS = 0.002
 _BACKLOG = 3
 """So many items an actor keeps in the queue on its own account: few, so that all want the same."""
 
@@ -20,8 +25,18 @@ class Actor:
     """Enqueues, claims, and works on what it claims, well or badly."""
 
     def __init__(
-        self, recorder: Recorder, plan: Plan, name: str, start: int, lease_ms: int
+        self,
+        recorder: Recorder,
+        plan: Plan,
+        name: str,
+        start: int,
+        lease_ms: int,
+        board: Board,
+        makes: bool,
     ) -> None:
+        """`makes` is whether it is the one who makes the items that others wait for."""
+        self._board = board
+        self._makes = makes
         self._recorder = recorder
         self._plan = plan
         self._name = name
@@ -40,6 +55,9 @@ class Actor:
 
     def step(self) -> None:
         """One thing that a client does."""
+        if self._plan.workload == WAIT:
+            self._hand_over()
+            return
         if self._race():
             return
         if self._old and self._random.random() < 0.06:
@@ -73,6 +91,20 @@ class Actor:
     @property
     def _unique_ids(self) -> bool:
         return "unique" in self._recorder.operations
+
+    def _hand_over(self) -> None:
+        """The first client makes one item at a time, and keeps silent until it is taken, for a
+        while at least; the others wait. Any further item would wake who missed the first."""
+        if not self._makes:
+            held = self._recorder.claim(_LONG_WAIT_MS)
+            if held is not None and "complete" in self._uses:
+                self._recorder.use("complete", held)
+            return
+        before = self._board.total().claims
+        self._recorder.enqueue(self._unique("run"))
+        until = time.monotonic() + _SILENT_SECONDS
+        while self._board.total().claims == before and time.monotonic() < until:
+            time.sleep(self._random.uniform(0, _GLANCE_SECONDS))
 
     def _claim(self) -> None:
         waits = "wait" in self._recorder.operations and self._random.random() < 0.3

@@ -17,6 +17,9 @@ claim: whoever takes an item has it, and the queue forgets it.
 Workers: TypeAlias = Literal["processes", "threads"]
 """What may share the queue: processes, or only the threads of one process."""
 
+MIXED, WAIT = WORKLOADS = ("mixed", "wait")
+"""Those of the harness's workloads that make sense for any queue; `wait` where claims can."""
+
 PROPERTIES = ("F1", "F2", "C1", "S1", "Q1")
 OPERATIONS = (
     "renew",

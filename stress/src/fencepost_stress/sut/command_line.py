@@ -10,9 +10,10 @@ from ..plan import FaultKind, make_plan
 from ..progress import Progress
 from ..verdict import RunVerdict
 from . import run
+from .capabilities import WAIT
 from .check import check
 from .setup import is_external
-from .systems import System
+from .systems import System, UnknownSystemError
 
 FAULTS: tuple[FaultKind, ...] = ("kill", "pause")
 """Those that need nothing of the queue: any process can be killed or stopped."""
@@ -41,8 +42,12 @@ def run_systems(
     seconds: float,
     faults: tuple[FaultKind, ...],
     profile: str,
+    workload: str,
 ) -> list[RunVerdict]:
-    """Run each system on a plan of the same seed, and decide."""
+    """Run each system on a plan of the same seed, and decide.
+
+    Raises UnknownSystemError for a system that can't do what the workload asks of it.
+    """
     verdicts = []
     for system in systems:
         plan = make_plan(
@@ -52,10 +57,13 @@ def run_systems(
             seconds=seconds,
             faults=faults,
             profile=profile,
+            workload=workload,
         )
         directory = folder / system.label.translate(_UNSAFE)
         with progress.of(f"{system.label}, seed {seed}"):
             capabilities = run.prepare(system, directory)
+            if workload == WAIT and "wait" not in capabilities.operations:
+                raise UnknownSystemError(f"{system.label}: its claims can't wait")
             run.execute(plan, system, capabilities, directory, progress.watch)
             progress.phase("checking")
             verdicts.append(check(directory))

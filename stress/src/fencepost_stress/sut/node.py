@@ -18,7 +18,7 @@ from .. import plan as plans
 from ..blackbox.calls import ENDED
 from ..history import Writer
 from ..lifeline import die_with_parent
-from ..live import Cell
+from ..live import Board, Cell
 from ..plan import Plan
 from ..worker import EXIT_HEALED, READY, Orders
 from .actor import Actor
@@ -75,9 +75,10 @@ def _act(
     try:
         writer = Writer(directory / "history" / f"{name}.jsonl")
         writer.begin(name, pid=os.getpid(), host=orders.process, system=setup.system.label)
-        cell = Cell(directory / "live.bin", orders.slot)
-        recorder = Recorder(adapter, writer, cell, name)
-        actor = Actor(recorder, plan, name, start, setup.comes_back_ms)
+        live = directory / "live.bin"
+        recorder = Recorder(adapter, writer, Cell(live, setup.cell(orders.slot, number)), name)
+        makes = (orders.slot, number) == (0, 0)
+        actor = Actor(recorder, plan, name, start, setup.comes_back_ms, Board(live), makes)
         load_end = start + plan.load_ms * 1_000_000
         if orders.slot < setup.processes:
             while time.monotonic_ns() < load_end:

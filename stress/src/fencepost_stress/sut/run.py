@@ -70,7 +70,7 @@ def execute(
         (directory / name).mkdir()
     plans.save(plan, directory / "plan.json")
     save_setup(setup, directory)
-    live.create(directory / "live.bin", processes + 1)
+    live.create(directory / "live.bin", setup.cell(processes, 0) + 1)
     board = live.Board(directory / "live.bin")
     writer = Writer(directory / "history" / "nemesis.jsonl")
     writer.begin("nemesis", plan_seed=plan.seed)

@@ -21,6 +21,10 @@ class Setup(msgspec.Struct, frozen=True):
     processes: int
     threads: int
 
+    def cell(self, slot: int, thread: int) -> int:
+        """Where a client counts in `live.bin`; the one that finishes the rest comes last."""
+        return slot * self.threads + thread
+
     @property
     def comes_back_ms(self) -> int:
         """After how long a claim ends that nobody ends; 0 when it does not."""

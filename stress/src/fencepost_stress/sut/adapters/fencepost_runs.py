@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 import uuid
 import warnings
 
@@ -24,7 +26,16 @@ class FencepostRuns(Adapter):
     capabilities = Capabilities(
         name="fencepost runs",
         version=fencepost.__version__,
-        operations=("renew", "verify", "complete", "release", "delete", "parents", "unique"),
+        operations=(
+            "renew",
+            "verify",
+            "complete",
+            "release",
+            "delete",
+            "parents",
+            "unique",
+            "wait",
+        ),
         lease="expires",
         promises=dict.fromkeys(PROPERTIES, "README.md, what is proven"),
         clock_error_ms=2,
@@ -61,6 +72,15 @@ class FencepostRuns(Adapter):
         self._store.runs.park(run_id=run, claim_token=token)
 
     def claim(self, wait_ms: int) -> Claim | None:
+        until = time.monotonic() + wait_ms / 1000
+        claim = self._claim_next()
+        while claim is None and (left := until - time.monotonic()) > 0:
+            self._store.wait(runs=True, timeout_ms=math.ceil(left * 1000))
+            # Another worker may have been faster.
+            claim = self._claim_next()
+        return claim
+
+    def _claim_next(self) -> Claim | None:
         token = uuid.uuid4().hex
         try:
             run = self._store.runs.claim_next(
