@@ -22,6 +22,7 @@ _Columns: TypeAlias = "dict[str, dict[str, tuple[str, bool, int]]]"
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)", re.DOTALL)
 _COLUMN = re.compile(r"\s*([a-z_]+) (TEXT|INTEGER)(.*)")
 _PRIMARY_KEY = re.compile(r"PRIMARY KEY \(([^)]*)\)")
+_INDEX = re.compile(r"^CREATE (?:UNIQUE )?INDEX IF NOT EXISTS (\w+)", re.MULTILINE)
 _ADDITION = re.compile(
     r"^CREATE (?:TABLE|INDEX|TRIGGER) IF NOT EXISTS (fencepost_\w+)", re.MULTILINE
 )
@@ -52,6 +53,12 @@ def additions() -> frozenset[str]:
     return frozenset(_ADDITION.findall(script("additions")))
 
 
+@cache
+def indexes() -> frozenset[str]:
+    """The names of the shared tables' own indexes."""
+    return frozenset(_INDEX.findall(script("schema")))
+
+
 def prepare(engine: Engine, path: str, *, read_only: bool) -> None:
     """Check the file behind `engine`, and create what is missing of its layout.
 
@@ -65,8 +72,8 @@ def prepare(engine: Engine, path: str, *, read_only: bool) -> None:
         if read_only:
             if missing:
                 raise UnsupportedSchemaError(
-                    f"{path}: lacks what fencepost adds to the shared tables ({min(missing)} and "
-                    "the like); open it once for writing to complete it"
+                    f"{path}: lacks what belongs to its tables ({min(missing)} and the like); "
+                    "open it once for writing to complete it"
                 )
             return
         engine.use_wal()
@@ -85,7 +92,7 @@ def _version(engine: Engine) -> int:
 
 
 def _missing(engine: Engine, path: str, *, read_only: bool) -> tuple[frozenset[str], str | None]:
-    """Which of our additions are missing, and the schema's id, of a file that may have them."""
+    """What is missing beside the tables, and the schema's id, of a file that may have it."""
     foreign = [str(row[0]) for row in engine.read("layout.foreign_tables", {})]
     if foreign:
         raise _foreign(path, foreign)
@@ -103,7 +110,7 @@ def _missing(engine: Engine, path: str, *, read_only: bool) -> tuple[frozenset[s
     else:
         _check(engine, path, tables, schema_id)
     present = {str(row[1]) for row in engine.read("layout.additions", {})}
-    return additions() - present, schema_id
+    return (additions() | indexes()) - present, schema_id
 
 
 def _check(engine: Engine, path: str, tables: set[str], found_id: str | None) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,11 +15,14 @@ from typing import Any
 import pytest
 
 import fencepost
+from fencepost.cli import doctor
 from fencepost.cli.filesystem import file_system, is_network
+from fencepost.sqlite_versions import can_lose_commits
 from tests.cli.support import Cli
 from tests.processes.remote import Child
 from tests.support import bytes_of, sql
 
+ROOT = Path(__file__).parents[2]
 TOKEN = "UPDATE workflow_run_queue SET"
 
 
@@ -116,6 +122,8 @@ def test_a_healthy_store(cli: Cli, filled: str) -> None:
     done = cli("doctor", filled, "--json")
     assert (done.code, done.json()["healthy"]) == (0, True)
     assert cli("doctor", filled).out.endswith("nothing is wrong\n")
+    faulty = cli.engine == "python" and can_lose_commits(sqlite3.sqlite_version)
+    assert ("sqlite_version" in findings(done)) == faulty
 
 
 DAMAGE = {
@@ -148,6 +156,12 @@ ROWS = {
     "far_leases": f"{TOKEN} claim_expires_at = 32503680000000 WHERE run_id = 'r0'",
     "corrupt_rows": "UPDATE resources SET spec_json = '{' WHERE resource_key = 'a'",
     "incomplete": "DROP TRIGGER fencepost_run_claim",
+    "incomplete, an index": "DROP INDEX fencepost_runs_status",
+    "incomplete, a shared index": "DROP INDEX queue_ready",
+    "foreign_keys, a child of nobody": "DELETE FROM resources WHERE resource_key = 'b'",
+    "clock_ahead, a clock that jumped": (
+        "UPDATE run_events SET recorded_at = '2990-01-01T00:00:00.000Z' WHERE seq > 1"
+    ),
     "newer": "ALTER TABLE workflow_run_queue ADD COLUMN priority INTEGER",
     "other_layout": "ALTER TABLE effects DROP COLUMN external_ref",
     "unfinished_import": "CREATE TABLE fencepost_import (line INTEGER)",
@@ -155,13 +169,93 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("code", ROWS)
-def test_what_is_wrong_inside(cli: Cli, filled: str, code: str) -> None:
-    sql(filled, "PRAGMA foreign_keys = OFF", ROWS[code])
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_wrong_inside(cli: Cli, filled: str, name: str) -> None:
+    sql(filled, "PRAGMA foreign_keys = OFF", ROWS[name])
+    code = name.partition(",")[0]
     done = cli("doctor", filled, "--json")
     assert done.code == 1
     assert codes(done) == {code}
     assert findings(done)[code]["details"] or code == "journal"
+
+
+def test_opening_adds_what_is_missing(cli: Cli, filled: str) -> None:
+    """As the advice says; also an index of the shared tables, without which lists fail."""
+    sql(filled, "DROP INDEX queue_ready", "DROP INDEX fencepost_runs_status")
+    assert cli("queue").code == 1
+    fencepost.open(filled, engine=cli.engine).close()
+    assert cli("queue").code == 0
+    assert cli("doctor", filled).code == 0
+
+
+# The index keeps what a row had before: SQLite is made to forget and to remember it.
+DAMAGED_INDEX = (
+    "PRAGMA writable_schema = ON",
+    "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'queue_ready'",
+    "DELETE FROM sqlite_schema WHERE name = 'queue_ready'",
+    "PRAGMA writable_schema = RESET",
+    "UPDATE queue SET available_at = 7",
+    "PRAGMA writable_schema = ON",
+    "INSERT INTO sqlite_schema SELECT * FROM kept",
+    "PRAGMA writable_schema = RESET",
+    "DROP TABLE kept",
+)
+
+
+def test_a_damaged_index(cli: Cli, filled: str) -> None:
+    sql(filled, *DAMAGED_INDEX)
+    done = cli("doctor", filled, "--json")
+    assert (done.code, codes(done)) == (1, {"damaged"})
+    assert "index queue_ready" in findings(done)["damaged"]["message"]
+
+
+LOGS = {
+    "garbage": (b"\xa5" * 8192, "is no log of SQLite"),
+    "a few bytes": (b"\x37\x7f\x06\x82", "is cut off inside its header"),
+    "a header that is wrong": (
+        b"\x37\x7f\x06\x82" + b"\0" * 28,
+        "has a damaged header",
+    ),
+    "nothing": (b"", None),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_that_is_none(cli: Cli, filled: str, name: str) -> None:
+    content, message = LOGS[name]
+    log = Path(f"{filled}-wal")
+    log.write_bytes(content)
+    done = cli("doctor", filled, "--json")
+    assert codes(done) == ({"damaged_log"} if message else set())
+    if message is not None:
+        assert message in findings(done)["damaged_log"]["message"]
+        assert log.read_bytes() == content, "the evidence was touched"
+
+
+def test_the_log_of_a_killed_process_is_sound(
+    cli: Cli, start: Callable[..., Child], engine: str, filled: str
+) -> None:
+    for _ in range(2):
+        child = start().open(Path(filled), engine)
+        child.call("feed.record", run_id="r0", workflow_ref="w", type="t")
+        child.kill()
+        assert Path(f"{filled}-wal").stat().st_size > 0
+        assert cli("doctor", filled).code == 0
+
+
+def test_a_file_that_another_program_keeps_locked(
+    cli: Cli, start: Callable[..., Child], filled: str
+) -> None:
+    child = start()
+    child.sql(
+        Path(filled),
+        "PRAGMA locking_mode = EXCLUSIVE",
+        "BEGIN IMMEDIATE",
+        "UPDATE run_events SET type = 'x'",
+    )
+    done = cli("doctor", filled, "--json")
+    assert (done.code, codes(done)) == (1, {"busy"})
+    assert child.finish() == 0
 
 
 def test_every_difference_is_named(cli: Cli, filled: str) -> None:
@@ -236,6 +330,35 @@ def test_a_large_log(cli: Cli, start: Callable[..., Child], engine: str, filled:
     found = findings(cli("doctor", filled, "--quick", "--json"))["large_log"]
     assert found["details"]["readers"] == [reader.pid]
     assert reader.finish() == writer.finish() == 0
+
+
+def test_every_finding_is_documented() -> None:
+    """Both ways: what doctor may say, and what its page lists."""
+    sources = [file.read_text("utf-8") for file in Path(doctor.__file__).parent.glob("*.py")]
+    words = {
+        node.value
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    said = {
+        argument.value
+        for source in sources
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", None) == "Finding"
+        for argument in ast.walk(call.args[0])
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    }
+    page = (ROOT / "docs" / "reference" / "doctor.md").read_text("utf-8")
+    listed = {
+        code
+        for line in page.splitlines()
+        if line.startswith("| `")
+        for code in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    assert len(said) > 20
+    assert said <= listed
+    assert listed <= words
 
 
 MOUNTS = """\

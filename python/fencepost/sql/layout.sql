@@ -17,9 +17,11 @@ WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\'
 SELECT schema_id FROM schema_info WHERE singleton = 1;
 
 -- name: additions
--- What fencepost added so far; an older or interrupted set-up shows as fewer names.
+-- What fencepost added so far, and the indexes of the shared tables; an older or interrupted
+-- set-up shows as fewer names.
 SELECT type, name, sql FROM sqlite_schema
-WHERE name LIKE 'fencepost\_%' ESCAPE '\' AND type IN ('table', 'index', 'trigger');
+WHERE type = 'index'
+  OR (name LIKE 'fencepost\_%' ESCAPE '\' AND type IN ('table', 'trigger'));
 
 -- name: version
 -- Grows with every change of the layout; the second says whether there is a schema id.

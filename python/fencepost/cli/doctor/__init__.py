@@ -20,6 +20,7 @@ from ..output import as_json, colored, safe
 from .file import look_at_file, look_at_surroundings
 from .finding import SEVERITIES, Finding
 from .layout import look_at_layout
+from .log import look_at_log
 from .openers import look_at_openers
 from .rows import look_at_rows
 from .work import look_at_work
@@ -67,6 +68,7 @@ def examine(path: str, engine: str | None, *, quick: bool) -> Iterator[Finding]:
         yield no_database
         return
     yield from look_at_surroundings(path)
+    yield from look_at_log(path)
     yield from look_at_openers(path)
     yield from _with_engine(path, engine, quick)
 

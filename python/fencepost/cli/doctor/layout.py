@@ -38,12 +38,12 @@ def look_at_layout(engine: Engine) -> Iterator[Finding]:
         )
         return
     present = {str(row[1]) for row in engine.read("layout.additions", {})}
-    missing = sorted(layout.additions() - present)
+    missing = sorted((layout.additions() | layout.indexes()) - present)
     if missing:
         yield Finding(
             "incomplete",
             "warning",
-            f"lacks what fencepost adds to the shared tables: {', '.join(missing)}",
+            f"lacks indexes, triggers or side tables: {', '.join(missing)}",
             "open it once for writing, which adds it; the other store is not disturbed",
             {"missing": missing},
         )
