@@ -125,6 +125,10 @@ $(DOCS_VENV)/.stamp: requirements/docs.txt
 	$(DOCS_VENV)/bin/python -m pip install --quiet --requirement requirements/docs.txt
 	@touch $@
 
+.PHONY: api
+api: venv ## Record the public API anew, when a change of it is meant; CHANGELOG.md says so too
+	$(BIN)/python -m tests.api.listing
+
 # Reads the Python sources where they lie: neither cargo nor .venv is needed.
 .PHONY: docs
 docs: $(DOCS_VENV)/.stamp ## Build the documentation into build/docs/html; a warning is an error
