@@ -1,4 +1,5 @@
-"""Writes `llms.txt` (https://llmstxt.org): each page with its address and one line about it.
+"""Writes `llms.txt` (https://llmstxt.org): each page with its address and one line about it;
+and `llms-full.txt`: all pages as plain text, the reference included.
 
 The line is the page's first sentence, so a page begins with what it is about.
 """
@@ -9,10 +10,13 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from docutils.io import StringOutput
 from sphinx.application import Sphinx
+from sphinx.builders.text import TextBuilder
 from sphinx.environment import BuildEnvironment
+from sphinx.writers.text import TextWriter
 
-NAME = "llms.txt"
+NAME, FULL_NAME = "llms.txt", "llms-full.txt"
 
 
 def first_sentence(tree: nodes.document) -> str:
@@ -40,7 +44,7 @@ def text_of(env: BuildEnvironment) -> str:
         "",
         f"> {first_sentence(env.get_doctree(root))}",
         "",
-        "The Markdown of a page PAGE.html is _sources/PAGE.md.txt.",
+        f"The Markdown of a page PAGE.html is _sources/PAGE.md.txt; all pages as text: {FULL_NAME}.",
     ]
     for caption, pages in chapters(env):
         lines += ["", f"## {caption}", ""]
@@ -51,9 +55,24 @@ def text_of(env: BuildEnvironment) -> str:
     return "\n".join(lines) + "\n"
 
 
+def full_text(app: Sphinx) -> str:
+    """All pages, in the order of the table of contents."""
+    builder = TextBuilder(app, app.env)
+    builder.init()
+    pages = [app.env.config.root_doc]
+    pages += [page for _, chapter in chapters(app.env) for page in chapter]
+    texts = []
+    for page in pages:
+        writer, output = TextWriter(builder), StringOutput(encoding="unicode")
+        writer.write(app.env.get_and_resolve_doctree(page, builder), output)
+        texts.append(str(output.destination))
+    return "\n\n".join(texts)
+
+
 def write(app: Sphinx, failure: Exception | None) -> None:
     if failure is None and app.builder.format == "html":
         Path(app.outdir, NAME).write_text(text_of(app.env), "utf-8")
+        Path(app.outdir, FULL_NAME).write_text(full_text(app), "utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
