@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 
 from fencepost_stress import verdict
+from fencepost_stress.checkers import CHECKERS
+from fencepost_stress.faults import FAULTS
+from fencepost_stress.mutants import MUTANTS, SOMETIMES
 from fencepost_stress.operations import Op
+from fencepost_stress.profiles import PROFILES
 from fencepost_stress.shrink import Shrunk
+from fencepost_stress.workloads import WORKLOADS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -45,6 +50,29 @@ def test_the_example_of_a_scenario_runs(tmp_path: Path) -> None:
 def test_every_member_is_told(members: tuple[str, ...]) -> None:
     text = (DOCS / "verdict-json.md").read_text()
     assert [member for member in members if f"`{member}`" not in text] == []
+
+
+def rows(text: str, heading: str) -> dict[str, str]:
+    """The lines of the tables below a heading, by their first cell."""
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return {line.split("|")[1].strip().split(" ")[0].strip("`"): line for line in lines}
+
+
+def test_the_page_of_the_harness_tells_all_there_is() -> None:
+    text = (DOCS / "stress-harness.md").read_text()
+    assert set(FAULTS) <= set(rows(text, "Faults"))
+    assert set(WORKLOADS) <= set(rows(text, "Workloads"))
+    assert {checker.id for checker in CHECKERS} <= set(rows(text, "Properties"))  # type: ignore[attr-defined]
+    told = rows(text, "Mutants")
+    for name, mutant in MUTANTS.items():
+        assert mutant.bug in told[name]
+        assert all(id in told[name] or id == SOMETIMES for id in mutant.killers)
+        assert all(fault in told[name] for fault in mutant.faults)
+    for name, profile in PROFILES.items():
+        line = rows(text, "Profiles")[name]
+        assert f"| {profile.seconds:g} s |" in line or f"{profile.seconds:g} s |" in line
+        assert f"| {profile.processes} |" in line
 
 
 def test_the_version_is_told() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,52 @@ def test_junit_says_the_same_as_the_verdict(tmp_path: Path) -> None:
     assert "fencepost stress --seed 7" in str(failure.text)
     assert "F1 both had it" in str(failure.text)
     assert float(suite.get("time", "0")) == 2.0
+
+
+# By the schema of Jenkins's xUnit plugin (junit-10): element, attributes (+ required), children.
+SCHEMA: dict[str, tuple[set[str], set[str], set[str]]] = {
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, set(), {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "time", "skipped", "timestamp", "hostname", "id"},
+        {"name", "tests", "failures", "errors"},
+        {"properties", "testcase"},
+    ),
+    "properties": (set(), set(), {"property"}),
+    "property": ({"name", "value"}, {"name", "value"}, set()),
+    "testcase": (
+        {"name", "time", "classname"},
+        {"name"},
+        {"skipped", "error", "failure", "system-out", "system-err"},
+    ),
+    **dict.fromkeys(("skipped", "error", "failure"), ({"type", "message"}, set(), set())),
+}
+
+
+def off_schema(element: ET.Element) -> list[str]:
+    allowed, required, children = SCHEMA[element.tag]
+    found = set(element.attrib)
+    wrong = [f"{element.tag}@{name}" for name in (found - allowed) | (required - found)]
+    if "time" in found and not re.fullmatch(r"\d+\.\d{3}", element.attrib["time"]):
+        wrong.append(f"{element.tag}@time {element.attrib['time']}")
+    wrong += [f"{element.tag}/{child.tag}" for child in element if child.tag not in children]
+    return wrong + [one for child in element if child.tag in children for one in off_schema(child)]
+
+
+def test_junit_keeps_to_the_schema_that_viewers_read_by(
+    tmp_path: Path, planted_run: tuple[Path, dict[str, Any]]
+) -> None:
+    path = tmp_path / "junit.xml"
+    unknown = run_verdict(verdict="unknown", properties=(), sometimes=(), reasons=("a \x07 died",))
+    found = Verdicts(verdicts.SCHEMA, "invalid", (run_verdict(), unknown))
+    junit.write(found, {"/d": [Story("F1", "p", "both had it", ())]}, path)
+    for file in (path, planted_run[0] / "junit.xml"):
+        root = ET.parse(file).getroot()  # noqa: S314 - we wrote it
+        assert off_schema(root) == []
+        cases = root.findall("testsuite/testcase")
+        assert root.get("tests") == str(len(cases))
+        assert all(len(case) <= 1 for case in cases)
+        names = [(case.get("classname"), case.get("name")) for case in cases]
+        assert len(set(names)) == len(names) or file == path
 
 
 def test_junit_of_an_unknown_run_has_an_error(tmp_path: Path) -> None:

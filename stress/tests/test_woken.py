@@ -11,7 +11,7 @@ from tables import Tables
 from fencepost_stress.checkers.q3_woken import BOUND_MS, Woken
 from fencepost_stress.checkers.r1_replay import Replay
 
-NOTHING = {"runs": False, "controllers": [], "feed": False}
+NOTHING = {"runs": False, "controllers": [], "feed": False, "events": False}
 WISHES: dict[str, dict[str, Any]] = {
     "run": {"runs": True},
     "key": {"controllers": ["c"]},

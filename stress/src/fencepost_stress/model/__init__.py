@@ -86,7 +86,7 @@ class Model:
             WATERMARKS: self.feed.write_watermark,
             EVENTS: self.events.write,
         }
-        self.waiting = Waiting(self.runs, self.queue, self.feed)
+        self.waiting = Waiting(self.runs, self.queue, self.feed, self.events)
         self._rules: dict[str, _Rule] = self._single_rules()
         self._rules |= {
             "runs.enqueue_many": self._many(self.runs.enqueue, lambda args: args["items"]),

@@ -97,6 +97,10 @@ class Events:
         )
         return Outcome(event(row), (Prediction(EVENTS, None, row),))
 
+    def has_more(self, seq: int) -> bool:
+        """Whether there is an event after this one."""
+        return bool(self._rows) and self._rows[-1].seq > seq
+
     def list(self, args: dict[str, Any], _now: int) -> Outcome:
         found: list[dict[str, Any]] = []
         controller, key = args.get("controller"), args.get("key")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .feed import Feed
+from .feed import Events, Feed
 from .outcome import Outcome
 from .queue import Queue
 from .runs import Runs
@@ -36,14 +36,15 @@ class Some:
 class Waiting:
     """The rule of `store.wait`."""
 
-    def __init__(self, runs: Runs, queue: Queue, feed: Feed) -> None:
+    def __init__(self, runs: Runs, queue: Queue, feed: Feed, events: Events) -> None:
         self._runs = runs
         self._queue = queue
         self._feed = feed
+        self._events = events
 
     def wait(self, args: dict[str, Any], now: int) -> Outcome:
         excluded = frozenset(args.get("exclude_run_ids") or ())
-        after = args.get("feed_after")
+        after, happened = args.get("feed_after"), args.get("events_after")
         due = self._queue.due_controllers(now)
         wanted = args.get("controllers") or ()
         return Outcome(
@@ -51,5 +52,6 @@ class Waiting:
                 "runs": Some(bool(args.get("runs")) and self._runs.any_claimable(now, excluded)),
                 "controllers": Some([name for name in wanted if name in due]),
                 "feed": Some(after is not None and self._feed.has_more(after)),
+                "events": Some(happened is not None and self._events.has_more(happened)),
             }
         )

@@ -19,7 +19,8 @@ def write(verdicts: Verdicts, stories: Mapping[str, Sequence[Story]], path: Path
     root = ET.Element("testsuites", name="fencepost stress")
     for run in verdicts.runs:
         _suite(root, run, stories.get(run.directory, ()))
-    for kind in ("tests", "failures", "errors", "skipped"):
+    # The schema that Jenkins reads by has no `skipped` here.
+    for kind in ("tests", "failures", "errors"):
         root.set(kind, str(sum(int(suite.get(kind, 0)) for suite in root)))
     root.set("time", f"{sum(float(suite.get('time', 0)) for suite in root):.3f}")
     ET.indent(root)

@@ -111,7 +111,8 @@ def _kinds(ready: Mapping[str, Any]) -> str:
     kinds = [
         *(["a run"] if ready.get("runs") else []),
         *(f"a key of {name}" for name in ready.get("controllers") or ()),
-        *(["an event"] if ready.get("feed") else []),
+        *(["an event of a run"] if ready.get("feed") else []),
+        *(["an event of a resource"] if ready.get("events") else []),
     ]
     return ", ".join(kinds) or "nothing"
 
