@@ -138,6 +138,42 @@ def test_no_process_survives_the_harness(ending: signal.Signals, tmp_path: Path)
     wait_for(lambda: not any(alive(worker) for worker in workers))
 
 
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_of_any_fault_survives_the_harness(ending: signal.Signals, tmp_path: Path) -> None:
+    """Neither helpers that hold the lock nor the small disk: whoever names the folder is gone."""
+    out = tmp_path / "out"
+    harness = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from fencepost_stress.cli import main; sys.exit(main())",
+            *("--engine=python", "--seconds=60", "--faults=all", "--seed=6", "--out", str(out)),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: any("fencepost_stress.intruder" in command for command in naming(out)))
+    mounted = str(out) in Path("/proc/mounts").read_text()
+    harness.send_signal(ending)
+    assert harness.wait(20) != 0
+    wait_for(lambda: not naming(out))
+    if mounted:
+        wait_for(lambda: str(out) not in Path("/proc/mounts").read_text())
+
+
+def naming(folder: Path) -> list[str]:
+    """The commands of the processes that name a folder in their arguments."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if str(folder) in command and alive(int(process.name)):
+            found.append(command)
+    return found
+
+
 def working(histories: Path) -> list[int]:
     """The process ids of the workers that have begun to call."""
     pids = []

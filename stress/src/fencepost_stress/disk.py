@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,12 +20,18 @@ _TRIES = 20
 
 
 class Disk:
-    """A mounted tmpfs; leaving the context unmounts it."""
+    """A mounted tmpfs; leaving the context unmounts it, and so does the harness's death."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
         place.mkdir(parents=True)
         _run("mount", "-t", "tmpfs", "-o", f"size={_ROOM},mode=0700", "fencepost", str(place))
+        self._sweeper = subprocess.Popen(
+            [sys.executable, "-m", "fencepost_stress.sweeper", _found("umount"), str(place)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            process_group=0,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -36,6 +43,7 @@ class Disk:
         trace: TracebackType | None,
     ) -> None:
         _run("umount", str(self.place))
+        self._sweeper.communicate()
         self.place.rmdir()
 
     def fill(self) -> bool:
@@ -75,7 +83,12 @@ def make_disk(place: Path) -> Disk | None:
 
 
 def _run(name: str, *arguments: str) -> None:
+    command = [_found(name), *arguments]
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+def _found(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise FileNotFoundError(name)
-    subprocess.run([found, *arguments], check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    return found
