@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+import fencepost
 from fencepost import Store
 from fencepost.facet import Facet
 from fencepost.observing import StoreEvent
@@ -176,3 +179,48 @@ def test_a_store_that_is_closed_meanwhile(store: Store, heard: Heard) -> None:
     with refused("closed"):
         store.runs.renew(run_id="r", claim_token="t", lease_ms=1)
     assert heard[-1].error == "closed"
+
+
+def test_listeners_come_and_go_while_threads_work(store: Store, heard: Heard) -> None:
+    """No call fails or is told in part, and the constant listener misses nothing."""
+    calls, workers, going = 200, 4, threading.Event()
+    guests: list[Heard] = [Heard() for _ in range(50)]
+    for number in range(workers):
+        enqueue(store, f"r{number}", now=None)
+    heard.clear()
+
+    def work(run_id: str) -> None:
+        going.wait(30)
+        for _ in range(calls):
+            assert store.runs.renew(run_id=run_id, claim_token=f"t-{run_id}", lease_ms=1000)
+
+    threads = [threading.Thread(target=work, args=(f"r{number}",)) for number in range(workers)]
+    for thread in threads:
+        thread.start()
+    going.set()
+    for guest in guests:
+        store.hooks.add(guest)
+        store.hooks.remove(guest)
+    for thread in threads:
+        thread.join()
+    told = Counter((event.kind, event.key) for event in heard)
+    assert told == {
+        ("call", None): workers * calls,
+        **{("renew", f"r{number}"): calls for number in range(workers)},
+    }
+
+
+def test_a_listener_that_knows_the_store_does_not_keep_it(engine: str, path: str) -> None:
+    """A forgotten store is found by the garbage collector, through its listeners too."""
+
+    def forget() -> None:
+        store = fencepost.open(path, engine=engine)
+        store.hooks.add(lambda event: store.path)
+        store.feed.latest_seq()
+
+    def forget_and_collect() -> None:
+        forget()
+        gc.collect()
+
+    with pytest.warns(ResourceWarning, match="was never closed"):
+        forget_and_collect()
