@@ -44,7 +44,7 @@ def text_of(env: BuildEnvironment) -> str:
         "",
         f"> {first_sentence(env.get_doctree(root))}",
         "",
-        f"The Markdown of a page PAGE.html is _sources/PAGE.md.txt; all pages as text: {FULL_NAME}.",
+        f"The Markdown of a page PAGE.html is _sources/PAGE.md.txt; all as text: {FULL_NAME}.",
     ]
     for caption, pages in chapters(env):
         lines += ["", f"## {caption}", ""]
