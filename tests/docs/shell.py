@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 END = "--end of output--"
-_JOB = re.compile(r"bash: line \d+: +\d+ (Killed|Terminated)")
+_JOB = re.compile(r"\S*bash: line \d+: +\d+ (Killed|Terminated)")
 
 
 class Shell:
