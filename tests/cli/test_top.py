@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -16,18 +17,26 @@ from pathlib import Path
 
 import pytest
 
+import fencepost
+from fencepost.cli.top.readings import Readings
+from fencepost.clock import system_clock
 from tests.cli.support import PATIENCE, Cli
 from tests.processes.remote import Child
+from tests.support import sql
 
 pytest.importorskip("rich", reason="fencepost[cli] is not installed")
+
+from rich.console import Console
+
+from fencepost.cli.top import screen
 
 
 class Terminal:
     """A terminal with a process in it."""
 
-    def __init__(self, cli: Cli, *arguments: str) -> None:
+    def __init__(self, cli: Cli, *arguments: str, columns: int = 120) -> None:
         self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self.before = termios.tcgetattr(theirs)
         self.theirs = theirs
         self.process = subprocess.Popen(
@@ -160,3 +169,44 @@ def test_without_rich_it_says_how_to_get_it(cli: Cli, filled: str) -> None:
     assert "pip install 'fencepost[cli]'" in done.stderr
     assert run("top", "--json").returncode == 0
     assert run("runs").returncode == 0
+
+
+@pytest.mark.parametrize("width, height", [(80, 24), (120, 40), (100, 30)])
+def test_it_fits_the_terminal(filled: str, engine: str, width: int, height: int) -> None:
+    """Also with more claims than fit, and a long path, of which the end is shown."""
+    with fencepost.open(filled, engine=engine, synchronous="off") as store:
+        for number in range(40):
+            store.runs.enqueue(
+                run_id=f"more-{number}",
+                workflow_name="w",
+                workflow_source_ref="/w",
+                runner_id=f"a-runner-with-a-long-name-{number}",
+                lease_ms=20_000,
+            )
+        reading = Readings(store).take(system_clock())
+    console = Console(width=width, height=height)
+    lines = console.render_lines(screen.frame(reading, width, height))
+    shown = ["".join(segment.text for segment in line) for line in lines]
+    assert len(shown) <= height
+    assert {len(line) for line in shown} == {width}
+    assert "/store.sqlite  " in shown[0]
+    counts = "\n".join(shown[1 : 10 if height > 32 else 7])
+    for word in ("claimed", "parked", "done", "waiting", "expired"):
+        assert word in counts
+    assert sum("more-" in line for line in shown) >= 6
+
+
+def test_long_messages_break_between_words(cli: Cli, filled: str) -> None:
+    sql(filled, "UPDATE workflow_run_queue SET claim_expires_at = NULL WHERE run_id = 'r0'")
+    piped = cli("doctor", filled, NO_COLOR="1").out
+    terminal = Terminal(cli, "doctor", filled, columns=64)
+    try:
+        terminal.end()
+        terminal.until("1 error")
+    finally:
+        terminal.close()
+    text = re.sub(r"\x1b\[\d*m", "", terminal.text)
+    lines = text.splitlines()
+    assert max(len(line) for line in piped.splitlines()) > 64
+    assert all(len(line) <= 64 for line in lines[1:])
+    assert text.split() == piped.split()

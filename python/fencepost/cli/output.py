@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -16,6 +17,7 @@ from ..errors import InvalidArgumentError
 _COLORS = {"error": "31", "warning": "33", "note": "36", "good": "32", "head": "1"}
 _MEASURED = 200
 _WIDEST = 60
+_NARROWEST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,33 @@ def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]
         cell.rjust(width) if column.right else cell.ljust(width)
         for column, width, cell in zip(columns, widths, cells, strict=True)
     ).rstrip()
-    if sys.stdout.isatty():
-        # A full line would wrap; whoever pipes gets all of it.
-        line = line[: os.get_terminal_size(sys.stdout.fileno()).columns or None]
-    return line
+    width = terminal_width()
+    # A full line would wrap; whoever pipes gets all of it.
+    return line if width is None or len(line) <= width else f"{line[: width - 1]}…"
+
+
+def terminal_width() -> int | None:
+    """How many columns standard output has; None where it is no terminal, or does not say."""
+    if not sys.stdout.isatty():
+        return None
+    return os.get_terminal_size(sys.stdout.fileno()).columns or None
+
+
+def indented(first: str, text: str, margin: int) -> str:
+    """A paragraph after `first`, on a terminal broken between words, lines below at `margin`.
+
+    What is piped has one line, whatever its length.
+    """
+    width = terminal_width()
+    if width is None or width < margin + _NARROWEST:
+        return f"{first}{text}"
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=" " * margin,
+        break_on_hyphens=False,
+    )
 
 
 def pairs(members: Iterable[tuple[str, object]]) -> None:
@@ -84,7 +109,7 @@ def pairs(members: Iterable[tuple[str, object]]) -> None:
     listed = list(members)
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
-        print(f"{name.ljust(width)}  {safe(value)}")
+        print(indented(f"{name.ljust(width)}  ", safe(value), width + 2))
 
 
 def listing(

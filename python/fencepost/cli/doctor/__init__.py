@@ -16,7 +16,7 @@ from ...errors import CorruptStoreError, FencepostError, StoreBusyError
 from ...opening import connect
 from ..arguments import command, engine_option
 from ..exits import FAILED, OK
-from ..output import as_json, colored, safe
+from ..output import as_json, colored, indented, safe
 from .file import look_at_file, look_at_surroundings
 from .finding import SEVERITIES, Finding
 from .layout import look_at_layout
@@ -28,6 +28,7 @@ from .work import look_at_work
 _RESTORE = "restore a backup, or recover what is left with the sqlite3 tool (.recover)"
 _SHOWN = 5
 _BUSY_MS = 5_000
+_LABEL = 9
 
 
 def add_parser(commands: Any) -> None:
@@ -153,9 +154,11 @@ def _integrity(engine: Engine) -> Iterator[Finding]:
 def _print(path: str, findings: list[Finding]) -> None:
     print(safe(path))
     for finding in findings:
-        label = colored(finding.severity.ljust(9), finding.severity)
-        print(f"{label}{finding.code}: {safe(finding.message)}")
-        print(f"         {safe(finding.advice)}")
+        label = finding.severity.ljust(_LABEL)
+        said = indented(label, f"{finding.code}: {safe(finding.message)}", _LABEL)
+        # Colored afterwards: the codes of a color have no width.
+        print(f"{colored(label, finding.severity)}{said[_LABEL:]}")
+        print(indented(" " * _LABEL, safe(finding.advice), _LABEL))
     counts = [
         (severity, sum(finding.severity == severity for finding in findings))
         for severity in SEVERITIES

@@ -50,7 +50,7 @@ def _expired(engine: Engine, now: int) -> Iterator[Finding]:
         yield Finding(
             "expired_claims",
             "warning",
-            f"{runs} runs and {keys} keys are claimed by owners whose lease has ended",
+            f"{_some(runs, 'run')} and {_some(keys, 'key')} claimed by owners whose lease ended",
             "their owners died or hang; any worker takes them over, so see that one runs",
             {"runs": runs, "keys": keys},
         )
@@ -64,7 +64,8 @@ def _idle(engine: Engine, now: int) -> Iterator[Finding]:
         yield Finding(
             "idle_runs",
             "warning",
-            f"{count} runs could be taken for over {span(IDLE_MS)}, and nobody does ({example})",
+            f"{_some(count, 'run')} could be taken for over {span(IDLE_MS)}, and nobody does "
+            f"({example})",
             "see that a worker runs for them, or finish them",
             {"runs": count, "example": example},
         )
@@ -76,7 +77,7 @@ def _failing(engine: Engine) -> Iterator[Finding]:
         yield Finding(
             "failing_keys",
             "warning",
-            f"{count} keys failed {_FAILING} times or more in a row, {example} among them",
+            f"{_some(count, 'key')} failed {_FAILING} times or more in a row, such as {example}",
             "`fencepost resource CONTROLLER KEY` shows the last error",
             {"keys": count, "most_errors": most, "example": example},
         )
@@ -102,7 +103,7 @@ def _clocks(engine: Engine, now: int) -> Iterator[Finding]:
         yield Finding(
             "far_leases",
             "warning",
-            f"{count} leases last longer than {span(FAR_LEASE_MS)}, up to {end}",
+            f"{_some(count, 'lease')} longer than {span(FAR_LEASE_MS)}, up to {end}",
             "if a clock was ahead, park or requeue them; `fencepost runs --status claimed`",
             {"leases": count, "latest": end},
         )
@@ -111,7 +112,12 @@ def _clocks(engine: Engine, now: int) -> Iterator[Finding]:
         yield Finding(
             "clock_back",
             "warning",
-            f"the clock went back {count} times between events of the feed, last at event {seq}",
+            f"the clock went back {_some(count, 'time')} between events of the feed, "
+            f"last at event {seq}",
             "leases are compared with this clock; see that it is set by NTP",
             {"times": count, "last_seq": seq},
         )
+
+
+def _some(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -19,6 +20,7 @@ from .readings import Reading
 _BAR = 10
 _BAR_MS = 30_000
 _SOON_MS = 5_000
+_TALL = 32
 
 
 @contextmanager
@@ -26,58 +28,83 @@ def shown() -> Iterator[Callable[[Reading], None]]:
     """The whole terminal; the function that it gives shows a reading."""
     console = Console()
     with Live(console=console, screen=True, auto_refresh=False) as live:
-        yield lambda one: live.update(frame(one, console.size.height), refresh=True)
+        yield lambda one: live.update(frame(one, *console.size), refresh=True)
 
 
 def print_once(one: Reading) -> None:
     """One reading, below what is on the terminal."""
-    Console(width=shutil.get_terminal_size((100, 40)).columns).print(frame(one, 40))
+    width = shutil.get_terminal_size((100, 40)).columns
+    Console(width=width).print(frame(one, width, 40))
 
 
-def frame(one: Reading, height: int) -> RenderableType:
-    """The view of one reading in so many lines."""
-    # Head 3, counts 8; the two tables of claims share what is left, with 4 lines of frame each.
-    rows = max(2, (height - 11) // 2 - 4)
+def frame(one: Reading, width: int, height: int) -> RenderableType:
+    """The view of one reading in so many columns and lines."""
+    tall = height >= _TALL
+    panel = 9 if tall else 6
+    # The head has a line, and each of the two tables of claims three beside its rows.
+    for_runs, for_keys = _shared(height - 1 - panel - 6, len(one.run_claims), len(one.key_claims))
     counts = Table.grid(expand=True, padding=(0, 1))
-    counts.add_row(_counts(one), _workers(one), _rates(one))
-    return Group(_head(one), counts, _run_claims(one, rows), _key_claims(one, rows))
+    counts.add_row(_counts(one, panel, tall=tall), _workers(one, panel), _rates(one, panel))
+    return Group(_head(one, width), counts, _run_claims(one, for_runs), _key_claims(one, for_keys))
 
 
-def _head(one: Reading) -> RenderableType:
+def _shared(lines: int, runs: int, keys: int) -> tuple[int, int]:
+    """How many rows two tables get: half each, and what one does not need the other has."""
+    half = max(2, lines // 2)
+    if keys < half:
+        return max(2, lines - max(1, keys)), max(1, keys)
+    if runs < half:
+        return max(1, runs), max(2, lines - max(1, runs))
+    return max(2, lines - half), half
+
+
+def _head(one: Reading, width: int) -> RenderableType:
     sizes = f"{size(one.stats.file_bytes)} + log {size(one.stats.wal_bytes)}"
-    text = Text(f"{safe(one.path)}  {one.engine}  {sizes}  {iso_from_ms(one.now)[11:19]} UTC")
-    return Panel(text, title="fencepost top", subtitle="q ends", style="bold")
+    right = f"{one.engine}  {sizes}  {iso_from_ms(one.now)[11:19]} UTC  q ends"
+    title, path = "fencepost  ", safe(one.path)
+    # Where not all fits, the path's end says more than its beginning.
+    room = max(8, width - len(title) - len(right) - 2)
+    path = path if len(path) <= room else f"…{path[1 - room :]}"
+    left = f"{title}{path.ljust(room)}  "
+    return Text.assemble((left, "bold"), right, no_wrap=True, overflow="crop")
 
 
-def _counts(one: Reading) -> RenderableType:
+def _counts(one: Reading, height: int, *, tall: bool) -> RenderableType:
     table = Table.grid(padding=(0, 1))
-    for name, number in one.stats.runs.items():
-        table.add_row(f"runs {name}", _number(number, bad=name == "expired"))
-    for name, number in one.stats.queue.items():
-        table.add_row(f"keys {name}", _number(number, bad=name == "expired"))
-    return Panel(table, title="counts", height=9)
+    runs, keys = list(one.stats.runs.items()), list(one.stats.queue.items())
+    if tall:
+        for what, counts in (("runs", runs), ("keys", keys)):
+            for name, number in counts:
+                table.add_row(f"{what} {name}", _number(name, number))
+        return Panel(table, title="counts", height=height)
+    for run, key in zip_longest(runs, keys, fillvalue=("", None)):
+        table.add_row(run[0], _number(*run), "", key[0], _number(*key))
+    return Panel(table, title="runs · keys", height=height)
 
 
-def _number(number: int, *, bad: bool) -> Text:
-    return Text(str(number), style="bold red" if bad and number else "bold")
+def _number(name: str, number: int | None) -> Text:
+    if number is None:
+        return Text()
+    bad = name == "expired" and number
+    return Text(str(number), style="bold red" if bad else "bold", no_wrap=True)
 
 
-def _workers(one: Reading) -> RenderableType:
+def _workers(one: Reading, height: int) -> RenderableType:
     table = Table.grid(padding=(0, 1))
-    for worker in one.workers[:7]:
+    for worker in one.workers[: height - 2]:
         table.add_row(
             Text(safe(or_dash(worker.runner_id)), overflow="ellipsis", no_wrap=True),
-            Text(f"{worker.runs} run{'s' * (worker.runs != 1)}"),
+            Text(f"{worker.runs} run{'s' * (worker.runs != 1)}", no_wrap=True),
             _left(worker.first_left_ms),
         )
-    return Panel(table, title=f"workers ({len(one.workers)})", height=9)
+    return Panel(table, title=f"workers ({len(one.workers)})", height=height)
 
 
-def _rates(one: Reading) -> RenderableType:
+def _rates(one: Reading, height: int) -> RenderableType:
     table = Table.grid(padding=(0, 1))
-    for name, rate in list(one.per_second.items())[:7]:
+    for name, rate in list(one.per_second.items())[: height - 2]:
         table.add_row(Text(safe(name), no_wrap=True), Text(f"{rate:.1f}/s", style="bold"))
-    return Panel(table, title=f"feed (event {one.feed_seq})", height=9)
+    return Panel(table, title=f"feed (event {one.feed_seq})", height=height)
 
 
 def _run_claims(one: Reading, rows: int) -> RenderableType:
@@ -113,8 +140,9 @@ def _left(left_ms: int | None) -> Text:
     if left_ms is None:
         return Text("no end", style="bold red")
     if left_ms <= 0:
-        return Text(f"ended {span(-left_ms)} ago", style="bold red")
-    return Text(span(left_ms), style="yellow" if left_ms < _SOON_MS else "green")
+        return Text(f"ended {span(-left_ms)} ago", style="bold red", no_wrap=True)
+    color = "yellow" if left_ms < _SOON_MS else "green"
+    return Text(span(left_ms), style=color, no_wrap=True)
 
 
 def _bar(left_ms: int | None) -> Text:
