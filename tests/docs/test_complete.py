@@ -122,6 +122,12 @@ def test_every_page_begins_with_what_it_is_about() -> None:
         assert re.match(r"`?[A-Za-z]", about), page
 
 
+def test_every_page_is_in_the_table_of_contents() -> None:
+    trees = re.findall(r"^```{toctree}\n(.*?)^```", text("index"), re.M | re.S)
+    listed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
+    assert sorted([*listed, "index"]) == pages()
+
+
 def test_every_example_is_run(promised: ModuleType) -> None:
     root = Path(promised.__file__ or "").parents[2]
     for page in RUN_ELSEWHERE:
