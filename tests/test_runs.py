@@ -353,3 +353,14 @@ def test_a_legacy_source_must_be_claimable(store: Store) -> None:
     store.runs.complete(run_id="r", claim_token="t", now=at(10))
     with unchanged(store):
         assert claim_legacy(store, 11) is False
+
+
+def test_a_run_gives_its_claim_as_arguments(store: Store) -> None:
+    run = enqueue(store)
+    assert run.claim == {"run_id": "r", "claim_token": "t-r"}
+    assert store.runs.renew(**run.claim, lease_ms=1000, now=at())
+    assert store.runs.complete(**run.claim, now=at())
+    done = store.runs.get(run_id="r")
+    assert done is not None
+    with refused("invalid"):
+        print(done.claim)

@@ -7,8 +7,10 @@ in the first moment that it runs again, before its next renewal.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -25,6 +27,10 @@ _MOST_PAUSE_MS = 3_600_000
 
 class Lease:
     """A claim whose lease is renewed as long as the `with` block lasts. Made by `Store.keep`.
+
+    In an `async with` block the loss cancels what the block awaits, and the block then raises
+    LeaseLostError, as `asyncio.timeout` does with TimeoutError. A thread renews there too: the
+    event loop's own threads may all be at work, and the lease must not wait for them.
 
     Attributes:
         claim: the run or the claim of a queue key, as it was claimed.
@@ -50,6 +56,7 @@ class Lease:
         self._every_ms = every_ms
         self._over = False
         self._stop = threading.Event()
+        self._interrupter: _Interrupter | None = None
         self._thread = threading.Thread(
             target=self._keep, name=f"fencepost keeps {name_of(claim)}", daemon=True
         )
@@ -70,14 +77,21 @@ class Lease:
             self._over = True
         return self._over
 
+    @property
+    def left_ms(self) -> int:
+        """The milliseconds left of the lease as it was last renewed; 0 where it is lost."""
+        return 0 if self.lost else max(self._ends_ms - self._clock(), 0)
+
     def check(self) -> None:
         """Raise LeaseLostError where the lease is lost. Costs no call of the store."""
         if self.lost:
-            name = name_of(self.claim)
-            raise LeaseLostError(
-                f"the lease on {name} is lost; stop, and leave the rest to whoever claims it",
-                key=name,
-            ) from self.error
+            raise self._loss() from self.error
+
+    def _loss(self) -> LeaseLostError:
+        name = name_of(self.claim)
+        return LeaseLostError(
+            f"the lease on {name} is lost; stop, and leave the rest to whoever claims it", key=name
+        )
 
     def renew(self) -> bool:
         """Renew now, in this thread; False where the lease is lost.
@@ -96,6 +110,11 @@ class Lease:
         return not self.lost
 
     def _keep(self) -> None:
+        self._renew_again_and_again()
+        if self._interrupter is not None and self._over:
+            self._interrupter.wake()
+
+    def _renew_again_and_again(self) -> None:
         while not self._stop.wait(self._pause_ms() / 1000):
             try:
                 if not self.renew():
@@ -108,8 +127,7 @@ class Lease:
 
     def _pause_ms(self) -> float:
         """Until the next renewal; after a failed one it comes sooner, as the end comes nearer."""
-        left = self._ends_ms - self._clock()
-        return max(min(self._every_ms, left / 2, _MOST_PAUSE_MS), _LEAST_PAUSE_MS)
+        return max(min(self._every_ms, self.left_ms / 2, _MOST_PAUSE_MS), _LEAST_PAUSE_MS)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -123,6 +141,58 @@ class Lease:
     ) -> None:
         self._stop.set()
         self._thread.join()
+
+    async def __aenter__(self) -> Self:
+        self._interrupter = _Interrupter(self)
+        self._thread.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # The thread is not waited for: a renewal that comes after the claim's end does nothing.
+        self._stop.set()
+        if self._interrupter is not None and self._interrupter.is_cause_of(kind):
+            raise self._loss() from self.error
+
+
+class _Interrupter:
+    """Cancels the task that entered an `async with` block when the lease of the block is lost."""
+
+    def __init__(self, lease: Lease) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a lease is kept by `async with` inside a task only")
+        self._lease = lease
+        self._owner = task
+        self._cancellations = task.cancelling()
+        self._fired = False
+        self._loop = asyncio.get_running_loop()
+        self._woken = asyncio.Event()
+        self._watch = self._loop.create_task(self._fire_when_lost())
+
+    def wake(self) -> None:
+        """Look again; from any thread."""
+        with suppress(RuntimeError):  # the loop may be closed already
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def is_cause_of(self, kind: type[BaseException] | None) -> bool:
+        """Whether the block, which `kind` ended, ended because of this interruption alone."""
+        self._watch.cancel()
+        if not self._fired:
+            return False
+        alone = self._owner.uncancel() <= self._cancellations
+        return alone and kind is not None and issubclass(kind, asyncio.CancelledError)
+
+    async def _fire_when_lost(self) -> None:
+        while not self._lease.lost:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), self._lease.left_ms / 1000)
+        self._fired = True
+        self._owner.cancel()
 
 
 def name_of(claim: Claim) -> str:
@@ -138,5 +208,5 @@ def end_of(claim: Claim) -> int:
         )
     expires_at = claim.claim_expires_at if isinstance(claim, Run) else claim.expires_at
     if expires_at is None:
-        raise InvalidArgumentError(f"claim: run {name_of(claim)} is not claimed; claim it first")
+        raise InvalidArgumentError(f"claim: {name_of(claim)} is not claimed; claim it first")
     return ms_from_time(expires_at, "claim")

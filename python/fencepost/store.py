@@ -141,11 +141,13 @@ class Store:
     def keep(self, *, claim: Claim, lease_ms: int, every_ms: int | None = None) -> Lease:
         """Renew a claim from a background thread while a `with` block works on it::
 
+        `async with` also cancels the block when the lease is lost; see `Lease`.
+
             with store.keep(claim=run, lease_ms=5_000) as lease:
                 for step in steps:
                     lease.check()  # LeaseLostError: another worker may own the run now
                     step(fence=lease.fence)
-            store.runs.complete(run_id=run.run_id, claim_token=run.claim_token)
+            store.runs.complete(**run.claim)
 
         Complete, park, settle or requeue after the block: whether the claim still counted
         is what they return.
@@ -167,8 +169,8 @@ class Store:
 
     def _renewal(self, claim: Claim, lease: int) -> Callable[[], bool]:
         if isinstance(claim, Run):
-            token = claim.claim_token or ""
-            return lambda: self.runs.renew(run_id=claim.run_id, claim_token=token, lease_ms=lease)
+            held = claim.claim
+            return lambda: self.runs.renew(**held, lease_ms=lease)
         return lambda: self.queue.renew(claim=claim, lease_ms=lease)
 
     def stats(self, *, now: datetime | str | None = None) -> Stats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -58,7 +59,7 @@ def keep_for_ever(*, path: str, engine: str) -> str:
         assert run is not None
         with store.keep(claim=run, lease_ms=LEASE) as lease:
             eventually(lambda: lease.lost)
-            assert not store.runs.verify(run_id=run.run_id, claim_token=run.claim_token or "")
+            assert not store.runs.verify(**run.claim)
             try:
                 lease.check()
             except LeaseLostError as lost:
@@ -119,7 +120,7 @@ def test_a_renewal_counts_from_now(open_store: OpenStore, clock: SetClock) -> No
 def test_a_claim_that_was_taken_away_is_lost(live: fencepost.Store) -> None:
     run = claimed(live, FAR)
     with live.keep(claim=run, lease_ms=FAR, every_ms=20) as lease:
-        assert live.runs.park(run_id=run.run_id, claim_token=run.claim_token or "")
+        assert live.runs.park(**run.claim)
         eventually(lambda: lease.lost)
         assert lease.error is None
 
@@ -210,3 +211,76 @@ def test_a_run_that_nobody_has_claimed_is_not_kept(store: fencepost.Store) -> No
     assert run is not None
     with pytest.raises(InvalidArgumentError, match="not claimed"):
         store.keep(claim=run, lease_ms=LEASE)
+
+
+def test_a_run_kept_by_a_task_is_nobody_elses(live: fencepost.Store) -> None:
+    async def work() -> fencepost.Lease:
+        async with live.keep(claim=claimed(live), lease_ms=LEASE) as lease:
+            assert not await live.wait_async(runs=True, timeout_ms=3 * LEASE)
+            assert 0 < lease.left_ms <= LEASE
+        return lease
+
+    lease = asyncio.run(work())
+    assert live.wait(runs=True, timeout_ms=FAR), "after the block nothing renews"
+    assert lease.lost
+
+
+def test_the_loss_interrupts_a_task(live: fencepost.Store) -> None:
+    async def work() -> None:
+        run = claimed(live, FAR)
+        async with live.keep(claim=run, lease_ms=FAR, every_ms=20):
+            assert live.runs.park(**run.claim)
+            await asyncio.sleep(FAR / 1000)
+
+    begun = time.monotonic()
+    with pytest.raises(LeaseLostError, match="the lease on r is lost"):
+        asyncio.run(work())
+    assert time.monotonic() - begun < FAR / 1000
+
+
+def test_the_end_interrupts_a_task_while_the_renewal_still_waits(
+    path: Path, engine: str, start: Callable[..., Child]
+) -> None:
+    holder = start()
+
+    async def work(store: fencepost.Store) -> None:
+        run = claimed(store)
+        holder.sql(path, "BEGIN IMMEDIATE")
+        async with store.keep(claim=run, lease_ms=LEASE):
+            await asyncio.sleep(FAR / 1000)
+
+    with fencepost.open(path, engine=engine, busy_timeout_ms=FAR) as store:
+        begun = time.monotonic()
+        with pytest.raises(LeaseLostError):
+            asyncio.run(work(store))
+        assert time.monotonic() - begun < FAR / 1000
+        holder.sql(path, "COMMIT")
+
+
+def test_a_cancellation_by_others_stays_one(live: fencepost.Store) -> None:
+    async def work(*, lost: bool) -> None:
+        run = claimed(live, FAR)
+        task = asyncio.current_task()
+        assert task is not None
+        async with live.keep(claim=run, lease_ms=FAR, every_ms=20) as lease:
+            assert live.runs.delete(**run.claim)
+            if lost:
+                eventually(lambda: lease.lost)
+            task.cancel()
+            await asyncio.sleep(FAR / 1000)
+
+    for lost in (False, True):
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(work(lost=lost))
+
+
+def test_a_block_that_ends_in_time_is_not_interrupted(live: fencepost.Store) -> None:
+    async def work() -> str:
+        run = claimed(live, FAR)
+        async with live.keep(claim=run, lease_ms=FAR, every_ms=20) as lease:
+            assert live.runs.park(**run.claim)
+            eventually(lambda: lease.lost)  # the loop does not get to run
+        await asyncio.sleep(0)
+        return "worked on"
+
+    assert asyncio.run(work()) == "worked on"

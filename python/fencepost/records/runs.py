@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from ..engine.protocol import Row
+from ..errors import InvalidArgumentError
 from .base import Columns, Record, unsealed
 
 _RUNS = Columns(
@@ -21,6 +22,13 @@ _FEED = Columns(
     key="seq",
     integers="seq",
 )
+
+
+class RunClaim(TypedDict):
+    """What names a claim of a run to the operations that need one."""
+
+    run_id: str
+    claim_token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,16 @@ class Run(Record):
     created_at: str
     updated_at: str
     fence: int | None = None
+
+    @property
+    def claim(self) -> RunClaim:
+        """The claim as arguments: `store.runs.complete(**run.claim)`, and so `renew`, `park`, ...
+
+        Raises InvalidArgumentError for a run that is not claimed.
+        """
+        if self.claim_token is None:
+            raise InvalidArgumentError(f"claim: run {self.run_id} is not claimed; claim it first")
+        return {"run_id": self.run_id, "claim_token": self.claim_token}
 
     @classmethod
     def from_row(cls, row: Row) -> Run:
