@@ -190,7 +190,9 @@ class _Interrupter:
     async def _fire_when_lost(self) -> None:
         while not self._lease.lost:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), self._lease.left_ms / 1000)
+                # Before 3.12 `wait_for` loses a cancellation that comes with a wake-up.
+                async with asyncio.timeout(self._lease.left_ms / 1000):
+                    await self._woken.wait()
         self._fired = True
         self._owner.cancel()
 

@@ -101,7 +101,9 @@ class Waiter:
             # or waits for it.
             while (seconds := await asyncio.to_thread(self._pause)) is not None:
                 try:
-                    await asyncio.wait_for(woken.wait(), seconds)
+                    # Before 3.12 `wait_for` loses a cancellation that comes with a wake-up.
+                    async with asyncio.timeout(seconds):
+                        await woken.wait()
                 except TimeoutError:
                     continue
                 self._place.drain()

@@ -247,3 +247,19 @@ def test_without_sockets_everybody_polls(
     assert store.runs.park(run_id="a", claim_token=token)
     assert store.wait(runs=True, timeout_ms=NEVER).runs
     assert waiting.end().runs
+
+
+def test_a_cancellation_is_not_lost_in_a_wake_up(store: fencepost.Store) -> None:
+    """Where both come at once, the waiter is cancelled, whichever of them it sees first."""
+
+    async def cancelled_after(turns: int) -> bool:
+        waiting = asyncio.create_task(store.wait_async(runs=True, timeout_ms=NEVER))
+        await asyncio.sleep(0.05)
+        store.feed.record(run_id="r", workflow_ref="w", type="t")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting], timeout=NEVER / 2000)
+        return waiting.cancelled()
+
+    assert [asyncio.run(cancelled_after(turns)) for turns in range(8)] == [True] * 8
