@@ -142,14 +142,17 @@ def submit(store: fencepost.Store) -> None:
         store.runs.park(**run.claim)
 
 
-def until(store: fencepost.Store, what: str, count: int, process: SpawnProcess) -> None:
-    """Wait until the feed has told something so many times."""
-    seq = seen = 0
-    while seen < count:
-        if not store.wait(feed_after=seq, timeout_ms=1_000) and not process.is_alive():
+def until(holds: Callable[[], bool], store: fencepost.Store, process: SpawnProcess) -> None:
+    """Wait until something holds; the feed says when to look again."""
+    seq = 0
+    while not holds():
+        if not store.wait(feed_after=seq, timeout_ms=500) and not process.is_alive():
             sys.exit("the worker has ended")
-        for event in store.feed.iterate(seq=seq):
-            seq, seen = event.seq, seen + (event.type == what)
+        seq = store.feed.latest_seq()
+
+
+def begun(store: fencepost.Store) -> int:
+    return sum(event.type == "begun" for event in store.feed.iterate())
 
 
 def main() -> None:
@@ -166,13 +169,14 @@ def main() -> None:
             submit(store)
             try:
                 first.start()
-                until(store, "begun", AT_ONCE + 2, first)
+                until(lambda: begun(store) >= AT_ONCE + 2, store, first)
                 first.kill() if options.kill else first.terminate()
                 first.join()
                 left = store.stats().runs
                 print(f"first ended with {first.exitcode}: {left}")
                 second.start()
-                until(store, "over", JOBS, second)
+                # Not by what the feed tells: who was killed may have completed a run untold.
+                until(lambda: store.stats().runs["done"] == JOBS, store, second)
                 second.terminate()
                 second.join()
             finally:

@@ -27,6 +27,7 @@ from .records import (
     ResourceMetadata,
     ResourceStatus,
     Run,
+    RunClaim,
     RunEvent,
     WorkflowRunStatus,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "ResourceMetadata",
     "ResourceStatus",
     "Run",
+    "RunClaim",
     "RunEvent",
     "SQLiteVersionWarning",
     "Stats",

@@ -133,7 +133,7 @@ def test_every_example_is_run(promised: ModuleType) -> None:
     for page in RUN_ELSEWHERE:
         assert (root / RUN_ELSEWHERE[page]).is_file()
     illustrations = {"shell", "typescript", "javascript", "{toctree}", "{eval-rst}", ""}
-    illustrations |= {"{sphinx_argparse_cli}", "{click}"}
+    illustrations |= {"{sphinx_argparse_cli}", "{click}", "{literalinclude}"}
     for page in pages():
         for language in re.findall(r"^```(\S*)[^\n]*\n.*?^```", text(page), re.M | re.S):
             assert language in {"python", "console", *illustrations}, (page, language)

@@ -129,9 +129,9 @@ def test_one_that_can_not_be_renewed_is_lost_at_its_end(
     live: fencepost.Store, path: Path, start: Callable[..., Child]
 ) -> None:
     holder = start()
-    run = claimed(live)
+    run = claimed(live, 5 * LEASE)
     holder.sql(path, "BEGIN IMMEDIATE")
-    with live.keep(claim=run, lease_ms=LEASE) as lease:
+    with live.keep(claim=run, lease_ms=LEASE, every_ms=20) as lease:
         assert live.wait(runs=True, timeout_ms=FAR)
         assert lease.lost
         with pytest.raises(LeaseLostError) as lost:

@@ -3,7 +3,7 @@
 from .effects import Effect, Event, Request, Reservation
 from .queue import QueueClaim, QueueItem
 from .resources import Condition, Resource, ResourceMetadata, ResourceStatus, WorkflowRunStatus
-from .runs import Run, RunEvent
+from .runs import Run, RunClaim, RunEvent
 
 __all__ = [
     "Condition",
@@ -17,6 +17,7 @@ __all__ = [
     "ResourceMetadata",
     "ResourceStatus",
     "Run",
+    "RunClaim",
     "RunEvent",
     "WorkflowRunStatus",
 ]
