@@ -141,8 +141,6 @@ class Store:
     def keep(self, *, claim: Claim, lease_ms: int, every_ms: int | None = None) -> Lease:
         """Renew a claim from a background thread while a `with` block works on it::
 
-        `async with` also cancels the block when the lease is lost; see `Lease`.
-
             with store.keep(claim=run, lease_ms=5_000) as lease:
                 for step in steps:
                     lease.check()  # LeaseLostError: another worker may own the run now
@@ -150,7 +148,8 @@ class Store:
             store.runs.complete(**run.claim)
 
         Complete, park, settle or requeue after the block: whether the claim still counted
-        is what they return.
+        is what they return. `async with` also cancels the block when the lease is lost; see
+        `Lease`.
 
         Arguments:
             claim: a Run as it was claimed or enqueued, or a QueueClaim.

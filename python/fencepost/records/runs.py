@@ -61,7 +61,9 @@ class Run(Record):
 
     @property
     def claim(self) -> RunClaim:
-        """The claim as arguments: `store.runs.complete(**run.claim)`, and so `renew`, `park`, ...
+        """The claim as the arguments of `renew`, `verify`, `park`, `complete` and `delete`::
+
+            store.runs.complete(**run.claim)
 
         Raises InvalidArgumentError for a run that is not claimed.
         """
