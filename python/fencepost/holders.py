@@ -80,7 +80,9 @@ def command(pid: int) -> str:
     """The command line of a process, shortened; `"unknown"` where it can't be read."""
     with suppress(OSError):
         words = (PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-        name = " ".join(word for word in words if word)
+        # Programs given on the command line have lines, and anything else that is in text.
+        plain = "".join(letter if letter.isprintable() else " " for letter in " ".join(words))
+        name = " ".join(plain.split())
         if name:
             cut = f"{name[: _MOST_CHARACTERS - 1]}…"
             return name if len(name) <= _MOST_CHARACTERS else cut

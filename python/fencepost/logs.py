@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 
 from .holders import command, locks
+from .shown import readable
 
 logger = logging.getLogger("fencepost")
 # An application that configures no logging hears nothing, not even warnings on stderr.
@@ -20,21 +21,21 @@ SLOW_WAIT_SECONDS = 1.0
 def opened(path: str, engine: str, reason: str, *, read_only: bool) -> None:
     """A store was opened; `reason` says why this engine serves it."""
     how = " for reading" if read_only else ""
-    logger.debug("%s: opened%s with the %s engine: %s", path, how, engine, reason)
+    logger.debug("%s: opened%s with the %s engine: %s", readable(path), how, engine, reason)
 
 
 def closed(path: str) -> None:
     """A store was closed."""
-    logger.debug("%s: closed", path)
+    logger.debug("%s: closed", readable(path))
 
 
 def created(path: str, missing: frozenset[str], *, new: bool) -> None:
     """Tables, indexes and triggers were made; of a file that is not new only the additions."""
     if new:
-        logger.info("%s: the schema was created", path)
+        logger.info("%s: the schema was created", readable(path))
     else:
         names = ", ".join(sorted(missing))
-        logger.info("%s: added to the shared tables: %s", path, names)
+        logger.info("%s: added to the shared tables: %s", readable(path), names)
 
 
 def held_up(path: str, mode: str, pages: int, moved: int) -> None:
@@ -46,7 +47,7 @@ def held_up(path: str, mode: str, pages: int, moved: int) -> None:
         logger.log(
             level,
             "%s: the %s checkpoint moved %d of %d pages, others read or write%s",
-            path,
+            readable(path),
             mode,
             moved,
             pages,
@@ -57,7 +58,7 @@ def held_up(path: str, mode: str, pages: int, moved: int) -> None:
 def waited(path: str, seconds: float) -> None:
     """A write stood in the line for the write lock."""
     if seconds >= SLOW_WAIT_SECONDS:
-        logger.warning("%s: waited %.1f s for the write lock", path, seconds)
+        logger.warning("%s: waited %.1f s for the write lock", readable(path), seconds)
 
 
 def refused(path: str, operation: str, subject: str) -> None:
@@ -71,5 +72,23 @@ def refused(path: str, operation: str, subject: str) -> None:
     # To ask whether a claim is live is no sign of trouble; to act on a lost one is.
     level = logging.DEBUG if operation == "runs.verify" else logging.WARNING
     logger.log(
-        level, "%s: %s of %s refused: the claim is lost or expired", path, operation, subject
+        level,
+        "%s: %s of %s refused: the claim is lost or expired",
+        readable(path),
+        operation,
+        subject,
     )
+
+
+def listener_raised(path: str, listener: object, kind: str, *, again: bool) -> None:
+    """A listener has raised the exception that is being handled."""
+    if again:
+        logger.debug("%s: a listener raised again, on %s", readable(path), kind)
+    else:
+        logger.exception(
+            "%s: the listener %r raised on the event %s; it is told of further events, "
+            "and further errors of it are logged as debug messages",
+            readable(path),
+            listener,
+            kind,
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 _MOST = 60
 
 
@@ -18,3 +20,8 @@ def shown(value: object) -> str:
     if value is None or kind is bool or kind is float:
         return repr(value)
     return f"a value of the type {kind.__name__}"
+
+
+def readable(path: str) -> str:
+    """A path as text that any encoder takes; its bytes that are no UTF-8 become U+FFFD."""
+    return os.fsencode(path).decode("utf-8", "replace")

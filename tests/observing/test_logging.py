@@ -179,3 +179,14 @@ def test_without_logging_configured_nothing_is_printed(tmp_path: Path, engine: s
 def test_the_logger_has_the_packages_name() -> None:
     handlers = logging.getLogger(fencepost.__name__).handlers
     assert any(isinstance(handler, logging.NullHandler) for handler in handlers)
+
+
+def test_a_path_that_is_no_text(
+    open_store: Callable[..., Store], tmp_path: Path, said: Callable[[], Said]
+) -> None:
+    """Whatever writes the log can encode it."""
+    with open_store(tmp_path / os.fsdecode(b"caf\xe9")) as store:
+        store.runs.complete(run_id="r", claim_token="t")
+    messages = [message for _, message in said()]
+    assert len(messages) == 4
+    assert all(message.startswith(f"{tmp_path}/caf\ufffd: ") for message in messages)

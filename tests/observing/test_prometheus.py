@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -155,3 +156,17 @@ def test_without_reading_the_file(open_store: Callable[..., Store]) -> None:
 def test_the_names_do_not_collide(registry: CollectorRegistry, collector: StoreCollector) -> None:
     with pytest.raises(ValueError, match="fencepost_"):
         registry.register(StoreCollector())
+
+
+def test_a_path_that_is_no_text(
+    open_store: Callable[..., Store],
+    collector: StoreCollector,
+    registry: CollectorRegistry,
+    tmp_path: Any,
+) -> None:
+    store = open_store(tmp_path / os.fsdecode(b"caf\xe9"))
+    collector.add(store)
+    enqueue(store, "a")
+    shown = f"{tmp_path}/caf\ufffd"
+    assert scrape(registry, "fencepost_events_total", "store") == {(shown,): 1}
+    assert set(scrape(registry, "fencepost_wal_bytes", "store")) == {(shown,)}

@@ -253,3 +253,9 @@ def test_a_command_line_is_shortened(start: Callable[..., Child]) -> None:
     assert len(command_of(long)) == 80
     assert holders.command(short.pid).startswith(f"{sys.executable} ")
     assert holders.command(2**22 + 1) == "unknown"
+
+
+def test_a_command_line_is_one_line_of_plain_text(start: Callable[..., Child]) -> None:
+    child = start(python=["-X", "note=one\n two\t\x1b[31mthree"])
+    child.ask("sql", path=":memory:", statements=[])
+    assert holders.command(child.pid).startswith(f"{sys.executable} -X note=one two [31mthree ")

@@ -99,17 +99,9 @@ class Telling:
         try:
             listener(event)
         except Exception:  # noqa: BLE001 - the commit stands, whatever a listener makes of it
-            if id(listener) in self._failed:
-                logs.logger.debug("%s: a listener raised again, on %s", self._path, event.kind)
-            else:
-                self._failed.add(id(listener))
-                logs.logger.exception(
-                    "%s: the listener %r raised on the event %s; it is told of further events, "
-                    "and further errors of it are logged as debug messages",
-                    self._path,
-                    listener,
-                    event.kind,
-                )
+            again = id(listener) in self._failed
+            self._failed.add(id(listener))
+            logs.listener_raised(self._path, listener, event.kind, again=again)
 
     def forget(self, listener: Listener) -> None:
         """Another listener may come to the same address, and its first error counts."""

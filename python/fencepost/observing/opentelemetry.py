@@ -14,6 +14,7 @@ from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
 from .._version import __version__
 from ..errors import StoreClosedError
+from ..shown import readable
 from ..store import Store
 from .counts import counts
 from .events import StoreEvent
@@ -59,7 +60,7 @@ class OpenTelemetry:
 
     def __call__(self, event: StoreEvent) -> None:
         """Take one event."""
-        store = {"fencepost.store": event.path, "fencepost.engine": event.engine}
+        store = {"fencepost.store": readable(event.path), "fencepost.engine": event.engine}
         if event.kind == "call":
             attributes = {
                 **store,
@@ -93,7 +94,7 @@ class OpenTelemetry:
                 stats = store.stats()
             except StoreClosedError:
                 return ()
-            return list(_observations(store.path, counts(stats)))
+            return list(_observations(readable(store.path), counts(stats)))
 
         self._meter.create_observable_gauge(
             "fencepost.rows",

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from ..errors import StoreClosedError
 from ..maintenance import Stats
+from ..shown import readable
 from ..store import Store
 from .counts import counts
 from .events import StoreEvent
@@ -99,19 +100,19 @@ class StoreCollector(Collector):
                 except StoreClosedError:
                     self.remove(store)
                 else:
-                    _fill(families, store.path, stats)
+                    _fill(families, readable(store.path), stats)
             yield from families
 
     def _take(self, event: StoreEvent) -> None:
         if event.kind == "call":
-            named = (event.path, event.facet, event.operation)
+            named = (readable(event.path), event.facet, event.operation)
             self._calls.labels(*named).observe(event.seconds or 0.0)
             if event.error is not None:
                 self._errors.labels(*named, event.error).inc()
             return
         if event.kind == "busy_wait":
-            self._waits.labels(event.path).observe(event.seconds or 0.0)
-        self._events.labels(event.path, event.facet, event.kind).inc()
+            self._waits.labels(readable(event.path)).observe(event.seconds or 0.0)
+        self._events.labels(readable(event.path), event.facet, event.kind).inc()
 
 
 def _families() -> list[GaugeMetricFamily]:
