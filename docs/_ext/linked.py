@@ -7,6 +7,7 @@ code and not in Sphinx's roles.
 from __future__ import annotations
 
 import re
+from pathlib import PurePosixPath
 from typing import Any
 
 from docutils import nodes
@@ -123,9 +124,21 @@ def dashes(_app: Sphinx, tree: nodes.document) -> None:
             text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
 
 
+def titles(app: Sphinx, tree: nodes.document, page: str) -> None:
+    """A link that shows the name of a page's file shows its title instead."""
+    for link in tree.findall(nodes.reference):
+        if link.get("internal") and link.astext().endswith(".md"):
+            target = str(PurePosixPath(page).parent / link.astext())
+            title = app.env.titles.get(target.removesuffix(".md"))
+            if title is not None:
+                link.clear()
+                link.append(nodes.Text(title.astext()))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_transform(LinkCode)
     app.connect("doctree-read", dashes)
+    app.connect("doctree-resolved", titles)
     app.connect("missing-reference", resolve)
     app.connect("autodoc-process-docstring", link_errors)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
