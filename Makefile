@@ -26,7 +26,7 @@ unexport CONDA_PREFIX
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: venv
 venv: $(VENV)/.stamp-native $(VENV)/.stamp-stress ## Build .venv: locked tools, the core with its extension, the harness
@@ -160,6 +160,8 @@ lock: ## Compile requirements/dev.txt anew (LOCK_ARGS=--upgrade to move the pins
 		--custom-compile-command 'make lock' --output-file requirements/dev.txt \
 		requirements/dev.in stress/pyproject.toml
 
+include release/dist.mk
+
 .PHONY: ci
 ci: ## Run everything that a change has to pass
 	.ci/run
@@ -168,4 +170,4 @@ ci: ## Run everything that a change has to pass
 clean: ## Remove what was built, .venv too
 	rm -rf $(VENV) target build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f python/fencepost/_native*.so python/fencepost/_native*.pyd python/fencepost/_native*.dylib
-	find python stress tests bench docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	find python stress tests bench docs release build_backend -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,6 +12,9 @@ import pytest
 import fencepost
 from tests.support import ENGINES, SetClock, absence, describe
 
+# They need what `make dist` builds, and run by `make dist-test`.
+collect_ignore = ["dist"]
+
 OpenStore = Callable[..., fencepost.Store]
 
 

@@ -70,6 +70,7 @@ def open(
         raise InvalidArgumentError("clock: expected a callable that gives milliseconds")
     listeners = [checked_listener(listener) for listener in items(hooks, "hooks")]
     chosen, reason = choose(engine)
+    _engine_class(chosen, warn=False)  # Refuses before a file is made.
     if not read_only:
         _create_file(full_path)
         if os.access(full_path, os.R_OK) and not os.access(full_path, os.W_OK):
@@ -161,7 +162,7 @@ def connect(
         "clock": None if clock is None else _checked(clock),
         "on_wait": on_wait,
     }
-    make = _engine_class(name, read_only)
+    make = _engine_class(name, warn=not read_only)
     if (hook := probe.installed()) is not None:
         options["probe"] = hook
     if read_only:
@@ -171,7 +172,7 @@ def connect(
     return make(path, **options)
 
 
-def _engine_class(name: str, read_only: bool) -> Callable[..., Engine]:
+def _engine_class(name: str, *, warn: bool) -> Callable[..., Engine]:
     if name == "native":
         native = native_module()
         if native is None:
@@ -181,15 +182,15 @@ def _engine_class(name: str, read_only: bool) -> Callable[..., Engine]:
     linked = python_sqlite()
     if linked is None:
         raise EngineUnavailableError(
-            "this Python was built without sqlite3, and the native extension is not installed; "
-            "install a wheel for this platform or a Python with sqlite3"
+            "the Python engine needs sqlite3, which does not load in this Python; "
+            "install a wheel with the native engine, or a Python with sqlite3"
         )
     if sqlite_versions.parse(linked) < sqlite_versions.MINIMUM:
         raise EngineUnavailableError(
             f"the Python engine needs SQLite 3.35 or newer, this Python links {linked}; "
             "install a wheel with the native engine, or a newer Python"
         )
-    if not read_only:
+    if warn:
         sqlite_versions.warn_once(linked)
     from .engine.python import PythonEngine
 

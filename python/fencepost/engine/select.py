@@ -13,6 +13,7 @@ from types import ModuleType
 from .._version import __version__
 from ..errors import EngineUnavailableError, InvalidArgumentError
 from ..shown import shown
+from . import built
 
 CHOICES = ("auto", "native", "python")
 
@@ -29,19 +30,20 @@ def native_module() -> ModuleType | None:
         raise EngineUnavailableError(
             f"the native extension is broken: {error}; install fencepost again"
         ) from error
-    if native.__version__ != __version__:
+    version = getattr(native, "__version__", "unknown")
+    if version != __version__:
         raise EngineUnavailableError(
-            f"the native extension is of version {native.__version__}, fencepost of "
-            f"{__version__}; install fencepost again"
+            f"the native extension is of version {version}, fencepost of {__version__}; "
+            "install fencepost again"
         )
     return native
 
 
 def python_sqlite() -> str | None:
-    """The version of the SQLite that the interpreter links, None without one."""
+    """The version of the SQLite that the interpreter links, None where none loads."""
     try:
         return str(import_module("sqlite3").sqlite_version)
-    except ModuleNotFoundError:
+    except ImportError:
         return None
 
 
@@ -63,4 +65,5 @@ def choose(engine: str | None = None) -> tuple[str, str]:
             f"{source} asks for the native engine, whose extension is not installed; "
             "install a wheel for this platform, or use engine='python'"
         )
-    return "python", "the native extension is not installed"
+    why = built.why_pure()
+    return "python", f"the native extension is not installed{why and ': '}{why}"

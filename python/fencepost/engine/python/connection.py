@@ -78,7 +78,7 @@ class Connection(GroupCommit):
             settings = ["foreign_keys_on", f"synchronous_{synchronous}", "own_checkpoints"]
             settings += ["query_only"] if read_only else []
             for setting in settings:
-                self._patiently(partial(self._execute, f"connection.{setting}"))
+                self._patiently(partial(self._set, f"connection.{setting}"))
         except sqlite3.Error as error:
             if self._sqlite is not None:
                 self._sqlite.close()
@@ -98,7 +98,7 @@ class Connection(GroupCommit):
 
     def use_wal(self) -> None:
         """Switch the file to WAL, trying again within the busy timeout."""
-        self._read(lambda: self._execute("connection.use_wal"))
+        self._read(lambda: self._set("connection.use_wal"))
 
     def create_schema(self, schema_version: int, schema_id: str | None) -> bool:
         """Create what is missing of the schema, unless the layout has changed meanwhile."""

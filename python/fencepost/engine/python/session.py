@@ -34,6 +34,14 @@ class Session:
     def _execute(self, name: str, params: Mapping[str, Value] | None = None) -> sqlite3.Cursor:
         return self._connection().execute(statement(name), params or {})
 
+    def _set(self, name: str) -> None:
+        """Run a PRAGMA; the row it answers with may not stay unread.
+
+        It would keep the statement at work, and no COMMIT would be done: CPython ends it with
+        the last reference to the cursor, PyPy some time later.
+        """
+        self._execute(name).close()
+
     def _changes(self, name: str, params: Mapping[str, Value]) -> int:
         return self._execute(name, params).rowcount
 

@@ -1,0 +1,1 @@
+"""What is released: the licences that go along, and the check of the artefacts in `dist/`."""
