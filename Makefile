@@ -170,4 +170,4 @@ ci: ## Run everything that a change has to pass
 clean: ## Remove what was built, .venv too
 	rm -rf $(VENV) target build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f python/fencepost/_native*.so python/fencepost/_native*.pyd python/fencepost/_native*.dylib
-	find python stress tests bench docs release build_backend -name __pycache__ -type d -prune -exec rm -rf {} +
+	find python stress tests bench docs examples release build_backend -name __pycache__ -type d -prune -exec rm -rf {} +
