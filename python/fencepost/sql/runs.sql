@@ -26,13 +26,11 @@ WHERE r.status = :status AND (r.created_at, r.rowid) > (:after_created_at, :afte
 ORDER BY r.created_at, r.rowid
 LIMIT :limit;
 
--- name: exists
-SELECT 1 FROM workflow_run_queue WHERE run_id = :run_id;
-
 -- name: continuation
 SELECT run_id FROM workflow_run_queue WHERE parent_run_id = :parent_run_id;
 
 -- name: insert
+-- Changes nothing where there is a run of this id.
 INSERT INTO workflow_run_queue (
   run_id, workflow_ref, workflow_path, input_json, status, runner_id, claim_token,
   claim_expires_at, affinity_runner_id, parent_run_id, created_at, updated_at
@@ -40,7 +38,11 @@ INSERT INTO workflow_run_queue (
 VALUES (
   :run_id, :workflow_name, :workflow_source_ref, :input_json, 'claimed', :runner_id,
   :claim_token, :claim_expires_at, :affinity_runner_id, :parent_run_id, :created_at, :created_at
-);
+)
+ON CONFLICT (run_id) DO NOTHING;
+
+-- name: fence
+SELECT fence FROM fencepost_run_fences WHERE run_id = :run_id;
 
 -- name: parked
 -- Parked runs in claim order; the engine takes the first that is not excluded.

@@ -126,9 +126,9 @@ fn bare(path: &Path, rounds: u32, times: &mut Times) -> Outcome<()> {
     connection.execute_batch(named(CONNECTION, "synchronous_off"))?;
     let mut begin = connection.prepare(named(CONNECTION, "begin"))?;
     let mut commit = connection.prepare(named(CONNECTION, "commit"))?;
-    let mut exists = connection.prepare(named(RUNS, "exists"))?;
     let mut insert = connection.prepare(named(RUNS, "insert"))?;
     let mut get = connection.prepare(named(RUNS, "get"))?;
+    let mut fence = connection.prepare(named(RUNS, "fence"))?;
     let mut verify = connection.prepare(named(RUNS, "verify"))?;
     let mut renew = connection.prepare(named(RUNS, "renew"))?;
     let mut park = connection.prepare(named(RUNS, "park"))?;
@@ -140,14 +140,13 @@ fn bare(path: &Path, rounds: u32, times: &mut Times) -> Outcome<()> {
         let run_id = format!("run-{round}");
         times.time(0, || {
             begin.execute([])?;
-            exists.exists(named_params! { ":run_id": run_id })?;
             insert.execute(named_params! {
                 ":run_id": run_id, ":workflow_name": "workflow", ":workflow_source_ref": "source",
                 ":input_json": "{}", ":runner_id": "runner", ":claim_token": "token",
                 ":claim_expires_at": NOW + LEASE_MS, ":affinity_runner_id": "runner",
                 ":parent_run_id": None::<&str>, ":created_at": STAMP,
             })?;
-            step(&mut get, &run_id)?;
+            step(&mut fence, &run_id)?;
             Ok(commit.execute([])?)
         })?;
         times.time(1, || {

@@ -12,12 +12,12 @@ use crate::error::{Error, Refusal, Result};
 use crate::session::Session;
 use crate::statements::{RUNS, named};
 use crate::time::{iso, lease_end};
-use crate::value::Row;
+use crate::value::{Row, Value};
 
 const GET: &str = named(RUNS, "get");
-const EXISTS: &str = named(RUNS, "exists");
 const CONTINUATION: &str = named(RUNS, "continuation");
 const INSERT: &str = named(RUNS, "insert");
+const FENCE: &str = named(RUNS, "fence");
 const CLAIM: &str = named(RUNS, "claim");
 const RENEW: &str = named(RUNS, "renew");
 const VERIFY: &str = named(RUNS, "verify");
@@ -282,19 +282,38 @@ fn insert(session: &Session<'_>, run: &NewRun, now: i64, created_at: &str) -> Re
             ));
         }
     }
-    if session.exists(EXISTS, named_params! { ":run_id": run.run_id })? {
-        return Err(Error::refused("run_exists", [run.run_id.as_str().into()]));
-    }
-    session.execute(
+    let affinity_runner_id = run.affinity_runner_id.as_ref().unwrap_or(&run.runner_id);
+    let inserted = session.changes(
         INSERT,
         named_params! {
             ":run_id": run.run_id, ":workflow_name": run.workflow_name,
             ":workflow_source_ref": run.workflow_source_ref, ":input_json": run.input_json,
             ":runner_id": run.runner_id, ":claim_token": run.claim_token,
             ":claim_expires_at": claim_expires_at,
-            ":affinity_runner_id": run.affinity_runner_id.as_ref().unwrap_or(&run.runner_id),
-            ":parent_run_id": run.parent_run_id, ":created_at": created_at,
+            ":affinity_runner_id": affinity_runner_id, ":parent_run_id": run.parent_run_id,
+            ":created_at": created_at,
         },
     )?;
-    session.one(GET, named_params! { ":run_id": run.run_id })
+    if !inserted {
+        return Err(Error::refused("run_exists", [run.run_id.as_str().into()]));
+    }
+    let fence = session.first(FENCE, named_params! { ":run_id": run.run_id })?;
+    // The columns of GET, of which a trigger has made the fence alone.
+    Ok(vec![
+        run.run_id.as_str().into(),
+        run.workflow_name.as_str().into(),
+        run.workflow_source_ref.as_str().into(),
+        run.input_json.as_str().into(),
+        "claimed".into(),
+        run.runner_id.as_str().into(),
+        run.claim_token.as_str().into(),
+        claim_expires_at.into(),
+        affinity_runner_id.as_str().into(),
+        run.parent_run_id.as_deref().into(),
+        created_at.into(),
+        created_at.into(),
+        fence
+            .and_then(|row| row.into_iter().next())
+            .unwrap_or(Value::Null),
+    ])
 }

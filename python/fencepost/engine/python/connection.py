@@ -195,11 +195,14 @@ class Connection(GroupCommit):
         For what waits for nobody's turn: the switch to WAL, and a read while another
         process recovers the log.
         """
-        deadline = time.monotonic() + self._busy_timeout_ms / 1000
+        # The time is taken only where there is something to wait for.
+        deadline = None
         while True:
             try:
                 return call()
             except sqlite3.OperationalError as error:
+                if deadline is None:
+                    deadline = time.monotonic() + self._busy_timeout_ms / 1000
                 if not is_busy(error) or time.monotonic() >= deadline:
                     raise
             time.sleep(_RETRY_SECONDS)

@@ -72,7 +72,8 @@ class Runs(Connection):
     def verify_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
         def verify() -> bool:
             values = {**_claim((run_id, claim_token)), "now": self._now(now)}
-            return self._row("runs.verify", values) is not None
+            # A row of this statement is a number: there is no text to decode.
+            return bool(self._execute("runs.verify", values).fetchall())
 
         return self._read(verify)
 
@@ -154,24 +155,25 @@ class Runs(Connection):
             continuation = self._row("runs.continuation", {"parent_run_id": parent})
             if continuation is not None:
                 raise refusal("continuation_exists", parent, continuation[0])
-        if self._row("runs.exists", {"run_id": run_id}) is not None:
+        values: dict[str, Value] = {
+            "run_id": run_id,
+            "workflow_name": name,
+            "workflow_source_ref": source_ref,
+            "input_json": input_json,
+            "runner_id": runner_id,
+            "claim_token": claim_token,
+            "claim_expires_at": expires_at,
+            "affinity_runner_id": runner_id if affine is None else affine,
+            "parent_run_id": parent,
+            "created_at": stamp,
+        }
+        if self._changes("runs.insert", values) != 1:
             raise refusal("run_exists", run_id)
-        self._execute(
-            "runs.insert",
-            {
-                "run_id": run_id,
-                "workflow_name": name,
-                "workflow_source_ref": source_ref,
-                "input_json": input_json,
-                "runner_id": runner_id,
-                "claim_token": claim_token,
-                "claim_expires_at": expires_at,
-                "affinity_runner_id": runner_id if affine is None else affine,
-                "parent_run_id": parent,
-                "created_at": stamp,
-            },
-        )
-        return self._rows("runs.get", {"run_id": run_id})[0]
+        (fence,) = self._row("runs.fence", {"run_id": run_id}) or (None,)
+        # The columns of runs.get, of which a trigger has made the fence alone.
+        source = (run_id, name, source_ref, input_json)
+        claim = ("claimed", runner_id, claim_token, expires_at)
+        return (*source, *claim, values["affinity_runner_id"], parent, stamp, stamp, fence)
 
     def _claimable_runs(
         self, runner_id: str, now: int, excluded: Collection[str], most: int

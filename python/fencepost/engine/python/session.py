@@ -32,7 +32,9 @@ class Session:
         return self._sqlite
 
     def _execute(self, name: str, params: Mapping[str, Value] | None = None) -> sqlite3.Cursor:
-        return self._connection().execute(statement(name), params or {})
+        if self._sqlite is None:
+            raise refusal("closed")
+        return self._sqlite.execute(statement(name), params or {})
 
     def _set(self, name: str) -> None:
         """Run a PRAGMA; the row it answers with may not stay unread.
