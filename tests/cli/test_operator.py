@@ -16,6 +16,7 @@ import pytest
 import fencepost
 from tests.cli.support import PATIENCE, Cli
 from tests.processes.remote import Child
+from tests.support import sql
 
 
 def run_of(cli: Cli, run_id: str) -> Any:
@@ -56,6 +57,20 @@ def test_release_parks_what_has_expired(cli: Cli, path: str) -> None:
     assert cli("release", "old", "--yes").code == 0
     assert run_of(cli, "old")["status"] == "parked"
     assert cli("feed", "--json").lines()[0]["type"] == "operator.release"
+
+
+@pytest.mark.parametrize("column", ["claim_token", "claim_expires_at"])
+def test_what_is_stuck_for_ever_is_freed(cli: Cli, filled: str, column: str) -> None:
+    """As doctor advises for claims that their owner can't end, or nobody take over."""
+    sql(filled, f"UPDATE workflow_run_queue SET {column} = NULL WHERE run_id = 'r0'")
+    assert '"stuck_runs"' in cli("doctor", filled, "--json").out
+    assert cli("park", "r0", "--yes").code == 0
+    assert run_of(cli, "r0")["status"] == "parked"
+    assert cli("feed", "--run", "r0", "--json").lines()[-1]["type"] == "operator.park"
+    if column == "claim_expires_at":
+        sql(filled, "UPDATE queue SET claim_expires_at = NULL")
+        assert cli("requeue", "ctl", "a", "--yes").code == 0
+    assert cli("doctor", filled).code == 0
 
 
 @pytest.mark.parametrize("command", ["release", "park"])

@@ -68,9 +68,16 @@ def test_everything_can_be_seen_and_nothing_done(
             check=False,
         )
 
-    for arguments in (["runs"], ["run", "r"], ["feed"], ["info", str(path)], ["export"]):
+    owner.call("resources.put", controller="c", key="k", spec=1, initial_status=1)
+    looks = "runs;run r;queue;resources;resource c k;effects;events;feed;top --json;export".split(
+        ";"
+    )
+    for arguments in (*(look.split() for look in looks), ["info", str(path)]):
         done = command(*arguments)
-        assert (done.returncode, done.stderr) == (0, ""), arguments
+        assert (done.returncode, done.stderr.strip()) in (
+            (0, ""),
+            (0, "no effects"),
+        ), arguments
     examined = command("doctor", str(path), "--json")
     assert examined.returncode == 0, examined.stdout + examined.stderr
     assert '"read_only"' in examined.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import shutil
@@ -63,6 +64,9 @@ def test_bad_usage(cli: Cli, filled: str, arguments: list[str]) -> None:
     done = cli(*arguments)
     assert (done.code, done.out) == (254, "")
     assert done.err.startswith("usage: fencepost")
+    said = cli(*arguments, "--json")
+    assert (said.code, said.out) == (254, "")
+    assert json.loads(said.err)["error"]["code"] == "usage"
 
 
 @pytest.mark.parametrize(

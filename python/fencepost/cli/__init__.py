@@ -29,7 +29,7 @@ from . import (
     top,
     upkeep,
 )
-from .arguments import Declined, Parser
+from .arguments import Declined, JsonParser, Parser
 from .exits import BAD_USAGE, FAILED, INTERRUPTED, OK
 
 _COMMANDS = (
@@ -50,12 +50,12 @@ _COMMANDS = (
 )
 
 
-def make_parser() -> Parser:
+def make_parser(kind: type[Parser] = Parser) -> Parser:
     """The parser of the whole command line."""
-    parser = Parser(prog="fencepost", description="Durable work that processes share in SQLite.")
+    parser = kind(prog="fencepost", description="Durable work that processes share in SQLite.")
     parser.add_argument("--version", action="version", version=f"fencepost {__version__}")
     commands = parser.add_subparsers(
-        dest="command", required=True, parser_class=Parser, metavar="COMMAND"
+        dest="command", required=True, parser_class=kind, metavar="COMMAND"
     )
     for module in _COMMANDS:
         module.add_parser(commands)
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["stress"]:
         return _stress(arguments[1:])
-    parsed = make_parser().parse_args(arguments)
+    parsed = make_parser(JsonParser if "--json" in arguments else Parser).parse_args(arguments)
     try:
         with warnings.catch_warnings():
             # `info` and `doctor` say it in their own words.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -29,6 +30,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(BAD_USAGE, f"{self.prog}: {message}\n")
+
+
+class JsonParser(Parser):
+    """One whose complaints are JSON too, as `--json` asks."""
+
+    def error(self, message: str) -> NoReturn:
+        said = {"code": UsageError.word, "message": f"{self.prog}: {message}", "retryable": False}
+        self.exit(BAD_USAGE, json.dumps({"error": said}) + "\n")
 
 
 class Declined(Exception):

@@ -76,7 +76,7 @@ def _give_back(arguments: argparse.Namespace, *, also_live: bool) -> int:
         run = store.runs.get(run_id=arguments.run_id)
         if run is None:
             raise Declined(f"no run {arguments.run_id!r}")
-        if run.status != "claimed" or run.claim_token is None:
+        if run.status != "claimed":
             raise Declined(f"run {run.run_id!r} is {run.status}, not claimed")
         if not also_live and _is_live(run):
             raise Declined(
@@ -89,7 +89,10 @@ def _give_back(arguments: argparse.Namespace, *, also_live: bool) -> int:
             f"{lease(run.claim_expires_at, system_clock())}?",
         )
         seq = engine_of(store).change_and_record(
-            "runs.park", "feed.insert", _parking(run, arguments), None
+            "runs.park_stuck" if run.claim_token is None else "runs.park",
+            "feed.insert",
+            _parking(run, arguments),
+            None,
         )
         if seq is None:
             raise Declined(f"run {run.run_id!r} changed hands meanwhile; look again")

@@ -107,6 +107,12 @@ SET status = 'parked', runner_id = NULL, claim_token = NULL, claim_expires_at = 
   updated_at = :updated_at
 WHERE run_id = :run_id AND claim_token = :claim_token AND status = 'claimed';
 
+-- name: park_stuck
+-- Claimed without a token: nobody could ever end or take over this claim.
+UPDATE workflow_run_queue
+SET status = 'parked', runner_id = NULL, claim_expires_at = NULL, updated_at = :updated_at
+WHERE run_id = :run_id AND claim_token IS NULL AND status = 'claimed';
+
 -- name: complete
 UPDATE workflow_run_queue
 SET status = 'done', runner_id = NULL, claim_token = NULL, claim_expires_at = NULL,
