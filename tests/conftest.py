@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import fencepost
+from tests.resting import fill
 from tests.support import ENGINES, SetClock, absence, describe
 
 # They need what `make dist` builds, and run by `make dist-test`.
@@ -76,3 +77,11 @@ def open_store(engine: str, path: str, clock: SetClock) -> Iterator[OpenStore]:
 @pytest.fixture
 def store(open_store: OpenStore) -> fencepost.Store:
     return open_store()
+
+
+@pytest.fixture
+def resting(open_store: OpenStore, path: str) -> str:
+    """The path of a database with something in it, which nobody has open."""
+    with open_store() as store:
+        fill(store)
+    return path

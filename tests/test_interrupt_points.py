@@ -15,6 +15,10 @@ import fencepost
 from fencepost.store import engine_of
 from tests.support import enqueue, refused
 
+pytestmark = pytest.mark.skipif(
+    sys.implementation.name != "cpython", reason="says where CPython looks for signals"
+)
+
 PACKAGE = str(Path(fencepost.__file__).parent)
 MOST_POINTS = 5_000
 
