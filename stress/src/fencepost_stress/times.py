@@ -14,6 +14,7 @@ def _second(seconds: int) -> str:
     return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.")
 
 
+@lru_cache(maxsize=4096)
 def text_of(ms: int) -> str:
     """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
     return f"{_second(ms // 1000)}{ms % 1000:03d}Z"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -41,8 +40,7 @@ class Prediction(NamedTuple):
     after: TableRow | None
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(msgspec.Struct):
     """The changes and the result, or the codes with which the call may be refused.
 
     The first `ordered` changes come in this order, the others in any.
