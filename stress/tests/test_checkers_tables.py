@@ -172,10 +172,17 @@ def test_s2_a_takeover_in_time() -> None:
     assert (found.verdict, found.exercised, found.details["max_ms"]) == ("valid", 1, 40)
 
 
-def late_takeover(*, somebody_asks: bool) -> Evidence:
+def late_takeover(*, somebody_asks: bool, older: bool = False) -> Evidence:
+    """The lease of r1 ends, and r0 is claimed again and again."""
     evidence = Evidence()
-    parked(evidence, ("a", "r0"))
-    evidence.enqueue("a", "r1")
+    if older:
+        parked(evidence, ("a", "r0"))
+        evidence.now += 1
+        evidence.enqueue("a", "r1")
+    else:
+        evidence.enqueue("a", "r1")
+        evidence.now += 1
+        parked(evidence, ("a", "r0"))
     evidence.now += LEASE
     token = evidence.claim("b", "r0")
     for _ in range(BOUND_MS // 200 + 1):
@@ -189,6 +196,25 @@ def late_takeover(*, somebody_asks: bool) -> Evidence:
 
 def test_s2_a_takeover_that_comes_too_late() -> None:
     assert late_takeover(somebody_asks=True).judge(Takeover).verdict == "invalid"
+
+
+def test_s2_what_is_older_goes_first_however_often() -> None:
+    evidence = late_takeover(somebody_asks=True, older=True)
+    assert evidence.judge(Takeover).verdict == "valid"
+
+
+def test_s2_whoever_is_refused_for_want_of_room_takes_nothing_over() -> None:
+    evidence = Evidence()
+    evidence.enqueue("a", "r1")
+    evidence.now += LEASE
+    for number in range(BOUND_MS // 200 + 1):
+        evidence.now += 200
+        wanted = {"runner_id": "b", "claim_token": f"t{number}", "lease_ms": LEASE}
+        evidence.invoke("b", "runs.claim_next", **wanted)
+        evidence.clock("b")
+        evidence.fail("b", "full")
+    evidence.claim("b", "r1")
+    assert evidence.judge(Takeover).verdict == "valid"
 
 
 def test_s2_nobody_takes_over_when_nobody_asks() -> None:
