@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fencepost import engine_info
@@ -21,6 +22,7 @@ from fencepost_stress.faults import FAULTS, POINTS, ClockError, ClockPath, Fault
 from fencepost_stress.history import Writer
 from fencepost_stress.intruders import Intruders
 from fencepost_stress.mutants import MUTANTS
+from fencepost_stress.nemesis import Nemesis
 from fencepost_stress.plan import make_plan
 from fencepost_stress.trials import sample
 
@@ -105,6 +107,48 @@ def test_a_disk_can_be_full_and_have_room_again(tmp_path: Path) -> None:
         disk.empty()
         (disk.place / "other").write_bytes(bytes(10_000))
     assert not disk.place.exists()
+
+
+class Slow:
+    """A crew whose one process takes 500 ms to begin."""
+
+    def __init__(self, directory: Path) -> None:
+        self.killed_at: list[int] = []
+        self.now = 0
+        self.intruders = Intruders(directory / "none", -1)
+
+    def name(self, slot: int) -> str:
+        return "worker-00-001"
+
+    def has_begun(self, slot: int) -> bool:
+        return self.now >= 500
+
+    def kill(self, slot: int) -> None:
+        self.killed_at.append(self.now)
+
+    def collect(self) -> int:
+        return 1
+
+    def hire(self, slot: int) -> None:
+        """Nobody comes in its place."""
+
+
+def test_a_process_is_struck_once_it_has_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = make_plan(seed=1, engine="python", processes=2, seconds=1, faults=())
+    faults = (Fault(100, "kill", 0), Fault(150, "kill", 0), Fault(900, "kill", 0))
+    live.create(tmp_path / "live.bin", 2)
+    writer = Writer(tmp_path / "nemesis.jsonl")
+    crew: Any = Slow(tmp_path)
+    plan = msgspec.structs.replace(plan, faults=faults)
+    struck = Nemesis(plan, crew, live.Board(tmp_path / "live.bin"), writer)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: crew.now * 1_000_000)
+    for crew.now in range(0, 1200, 50):
+        struck.poll(0)
+    writer.close()
+    assert crew.killed_at == [500, 550, 900]
+    assert struck.done["kill"] == 3
 
 
 def test_a_clock_drifts_and_is_stepped() -> None:

@@ -153,6 +153,12 @@ class Crew:
         member = self._members.get(slot)
         return None if member is None or member.process.poll() is not None else member.name
 
+    def has_begun(self, slot: int) -> bool:
+        """Whether the process in a slot is as far as to keep a history."""
+        histories = self._directory / "history"
+        # Threads of a process have a history each, named after it.
+        return any(histories.glob(f"{self._members[slot].name}*.jsonl"))
+
     def kill(self, slot: int) -> None:
         """SIGKILL, and wait until it is gone. A stopped process dies of it too."""
         member = self._members[slot]

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import heapq
 import time
+from bisect import insort
 from collections import Counter
+
+import msgspec
 
 from .crew import Crew
 from .disk import Disk
@@ -17,6 +20,8 @@ from .history import Writer
 from .live import Board
 from .plan import Fault, Plan
 
+_LATER_MS = 200
+"""A process that has not begun is struck so much later."""
 _AIM_SECONDS = 0.1
 _POINT_SECONDS = 0.5
 _LEAVING_SECONDS = 8.0
@@ -71,6 +76,11 @@ class Nemesis:
     def _strike_worker(self, fault: Fault, elapsed: int) -> None:
         name = self._crew.name(fault.slot)
         if name is None or fault.slot in self._leaving:
+            return
+        if not self._crew.has_begun(fault.slot):
+            # On a busy machine nobody would ever get as far as to a call.
+            later = msgspec.structs.replace(fault, at_ms=elapsed + _LATER_MS)
+            insort(self._due, later, key=lambda due: due.at_ms)
             return
         self._take_aim(fault)
         match fault.kind:
