@@ -147,8 +147,8 @@ def test_a_process_is_struck_once_it_has_begun(
     for crew.now in range(0, 1200, 50):
         struck.poll(0)
     writer.close()
-    assert crew.killed_at == [500, 550, 900]
-    assert struck.done["kill"] == 3
+    assert crew.killed_at == [500, 900]
+    assert struck.done["kill"] == 2
 
 
 def test_a_clock_drifts_and_is_stepped() -> None:

@@ -74,6 +74,7 @@ SAMPLE = [
     "effect-check-then-insert",
     "error-after-commit",
     "notify-dropped",
+    "prunes-unread",
     "always-empty",
 ]
 
@@ -86,6 +87,17 @@ def test_waiters_are_woken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     (woken,) = (one for one in run["sometimes"] if one["name"] == "waiter woken")
     assert woken["count"] > 0
     assert next(one for one in run["properties"] if one["id"] == "Q3")["exercised"] > 0
+
+
+def test_pruning_takes_nothing_from_anybody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--engine", "python", "--workload", "prune", "--faults", "kill", "--seconds", "4"]
+    code, found = stress(capsys, *options, "--seed", "2", "--out", str(tmp_path / "out"))
+    (run,) = found["runs"]
+    assert (code, run["reasons"]) == (0, [])
+    (rows,) = (one for one in run["sometimes"] if one["name"] == "rows pruned")
+    assert rows["count"] > 0
 
 
 def test_mutants_are_many_and_say_what_they_stand_for() -> None:

@@ -34,7 +34,7 @@ from .verdict import (
     sometimes_of,
 )
 from .witness import WitnessError
-from .workloads import COMMON, CUSTOM, WORKLOADS
+from .workloads import COMMON, CUSTOM, PRUNED, ROWS_PRUNED, WORKLOADS
 
 _NEMESIS = "nemesis"
 
@@ -75,6 +75,8 @@ def check(directory: Path) -> RunVerdict:
         for judge in judges
     )
     counts = sometimes.finish(plan.lease_ms)
+    if plan.is_pruned:
+        counts[ROWS_PRUNED] = _pruned(directory)
     counts |= {f"fault: {kind}": number for kind, number in ending.faults.items()}
     missing = {f"fault: {kind}" for kind in ending.impossible}
     reached = sometimes_of(counts, tuple(name for name in plan.required if name not in missing))
@@ -151,9 +153,19 @@ def _end(
         wal_samples=ending.wal_samples,
         busy_timeout_ms=plan.busy_timeout_ms,
         clock_error_ms=plan.clock_error_ms,
+        pruned=plan.is_pruned,
         pauses=sometimes.paused,
         holds=sometimes.held,
         lives=dict(_lives(database.parent, sometimes)),
+    )
+
+
+def _pruned(directory: Path) -> int:
+    """How many rows the workers say that they pruned."""
+    return sum(
+        int(note.facts["runs"]) + int(note.facts["events"])
+        for path in (directory / "history").glob("worker-*.jsonl")
+        for note in history.notes(path, PRUNED)
     )
 
 
@@ -163,10 +175,10 @@ def _lives(directory: Path, sometimes: Sometimes) -> Iterator[tuple[str, Life]]:
         return
     load_began, load_ended = sometimes.load
     for path in sorted((directory / "history").glob("worker-*.jsonl")):
-        gone = sometimes.gone.get(path.stem)
-        if gone is not None:
-            began = max(history.begin_of(path), load_began)
-            yield path.stem, Life(began, min(gone, load_ended), gone)
+        gone, began = sometimes.gone.get(path.stem), history.begin_of(path)
+        # Some are struck before they have recorded anything.
+        if gone is not None and began:
+            yield path.stem, Life(max(began, load_began), min(gone, load_ended), gone)
 
 
 def _counts(properties: Iterable[Property], counts: dict[str, int]) -> dict[str, int]:

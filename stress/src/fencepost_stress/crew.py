@@ -154,10 +154,10 @@ class Crew:
         return None if member is None or member.process.poll() is not None else member.name
 
     def has_begun(self, slot: int) -> bool:
-        """Whether the process in a slot is as far as to keep a history."""
-        histories = self._directory / "history"
+        """Whether the process in a slot is as far as to have recorded something."""
         # Threads of a process have a history each, named after it.
-        return any(histories.glob(f"{self._members[slot].name}*.jsonl"))
+        histories = (self._directory / "history").glob(f"{self._members[slot].name}*.jsonl")
+        return any(path.stat().st_size for path in histories)
 
     def kill(self, slot: int) -> None:
         """SIGKILL, and wait until it is gone. A stopped process dies of it too."""

@@ -19,7 +19,7 @@ from .faults import (
     make_clocks,
     make_faults,
 )
-from .workloads import WORKLOADS
+from .workloads import PRUNING, WORKLOADS
 
 Synchronous: TypeAlias = Literal["full", "normal"]
 __all__ = ["FAULTS", "Fault", "FaultKind", "Plan", "Synchronous", "make_plan"]
@@ -65,6 +65,11 @@ class Plan(msgspec.Struct, frozen=True):
     def load_ms(self) -> int:
         """How long new work is made; healing follows."""
         return round(self.seconds * 1000)
+
+    @property
+    def is_pruned(self) -> bool:
+        """Whether a worker prunes the store."""
+        return bool(self.weights.get(PRUNING))
 
     def clock_path(self, slot: int) -> ClockPath | None:
         """How far the clock of a slot's process is off; None where clocks are true."""

@@ -74,7 +74,7 @@ def _carry_out(
         watch(board.total(), {}, "starting")
         if storm:
             crew.let_open(_READY_SECONDS)
-        if not crew.begin(_READY_SECONDS, before=lambda: _prepared(database, storm)):
+        if not crew.begin(_READY_SECONDS, before=lambda: _prepared(plan, database, storm)):
             crew.problems.append("not every worker was ready when the load began")
         if storm:
             nemesis.done["storm"] += 1
@@ -118,10 +118,10 @@ def _carry_out(
     )
 
 
-def _prepared(database: Path, storm: bool) -> None:
+def _prepared(plan: Plan, database: Path, storm: bool) -> None:
     """After a storm of first openings the witness is still to be added, while nobody calls."""
     if storm:
-        witness.install(database)
+        witness.install(database, pruned=plan.is_pruned)
 
 
 def _own_doings(directory: Path) -> tuple[Counter[str], list[tuple[str, str]]]:
@@ -161,7 +161,7 @@ def _lay_out(plan: Plan, directory: Path, database: Path) -> None:
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip()
         raise HarnessError(f"the database could not be made: {said}") from error
-    witness.install(database)
+    witness.install(database, pruned=plan.is_pruned)
 
 
 class _Wal:

@@ -45,6 +45,8 @@ class Sometimes:
             process = str(record.facts.get("process", ""))
             if record.kind == "kill":
                 self.counts["worker killed"] += 1
+                if process in since:
+                    self.paused.append((process, since.pop(process), record.mono))
             elif record.kind == "pause":
                 self.counts["worker paused"] += 1
                 since[process] = record.mono

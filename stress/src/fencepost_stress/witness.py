@@ -29,7 +29,7 @@ from pathlib import Path
 
 import msgspec
 
-from .rows import RESOURCES, TABLES, Change, TableRow
+from .rows import EVENTS, FEED, RESOURCES, RUNS, TABLES, Change, TableRow
 
 DDL = """
 CREATE TABLE fencepost_witness (
@@ -48,17 +48,24 @@ class WitnessError(Exception):
     """The witness of a database can't be read as evidence."""
 
 
-def install(path: Path) -> None:
-    """Add the witness to a database that no process has open."""
+def install(path: Path, *, pruned: bool = False) -> None:
+    """Add the witness to a database that no process has open.
+
+    Where it is to be `pruned` the witness leaves out deletions of events and of done runs,
+    which nothing else makes.
+    """
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         database.execute(DDL)
-        for statement in _triggers():
+        for statement in _triggers(pruned):
             database.execute(statement)
         database.execute("COMMIT")
 
 
-def _triggers() -> Iterator[str]:
+_PRUNED = {FEED: "WHEN 0 ", EVENTS: "WHEN 0 ", RUNS: "WHEN OLD.status <> 'done' "}
+
+
+def _triggers(pruned: bool) -> Iterator[str]:
     for table, row in TABLES.items():
         old = _json(row._fields, "OLD")
         new = _json(row._fields, "NEW")
@@ -70,9 +77,10 @@ def _triggers() -> Iterator[str]:
             log = f"VALUES ('{table}', {before}, {after})"
             # A resource's deletion comes before those that it brings with it.
             when = "BEFORE" if (table, event) == (RESOURCES, "DELETE") else "AFTER"
+            only = _PRUNED.get(table, "") if pruned and event == "DELETE" else ""
             yield (
                 f"CREATE TRIGGER fencepost_witness_{table}_{event.lower()} "
-                f"{when} {event} ON {table} BEGIN "
+                f"{when} {event} ON {table} {only}BEGIN "
                 f"INSERT INTO fencepost_witness (tbl, before, after) {log}; END"
             )
 

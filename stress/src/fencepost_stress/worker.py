@@ -35,6 +35,7 @@ EXIT_HEALED = 0
 EXIT_NOT_HEALED = 3
 NEVER_SECONDS = 3600.0
 _NO_ROOM = frozenset({"full", "io"})
+_LOCK_IS_HELD = frozenset({"hog", "pause"})
 _ROOM_SECONDS = 0.05
 _ROOM_LIMIT_SECONDS = 20.0
 """Longer than any fault of a full disk, shorter than the harness waits for a worker."""
@@ -109,10 +110,10 @@ def run(orders: Orders) -> int:
 def _open(
     orders: Orders, plan: plans.Plan, clock: Clock, cell: Cell, writer: Writer
 ) -> fencepost.Store:
-    """The store, as soon as there is room to open it in.
+    """The store, as soon as there is room to open it in, and nobody is made to hold its lock.
 
-    A disk is full for a while only, so who finds none for so long gives up, like one who
-    finds anything else wrong.
+    Both last for a while only, so who finds no end to it gives up, like one who finds
+    anything else wrong.
     """
     patience = time.monotonic() + _ROOM_LIMIT_SECONDS
     while True:
@@ -127,7 +128,8 @@ def _open(
             )
         except FencepostError as error:
             full = orders.small_disk and error.code in _NO_ROOM
-            if not full or time.monotonic() > patience:
+            held = error.code == "busy" and _LOCK_IS_HELD.intersection(plan.faults_asked)
+            if not (full or held) or time.monotonic() > patience:
                 writer.note("not opened", code=error.code, said=str(error))
                 raise
         time.sleep(_ROOM_SECONDS)

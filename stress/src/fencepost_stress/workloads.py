@@ -69,6 +69,12 @@ WORKLOADS: dict[str, Workload] = {
     ),
 }
 
+PRUNING = "prune among others"
+"""The step of the workload in which the store is pruned; what that deletes is not witnessed."""
+PRUNED = "pruned"
+"""What a worker notes when it has pruned, with the numbers of rows."""
+ROWS_PRUNED = "rows pruned"
+
 _WAITING = Workload(_WAIT, ("Q3", "S1", "Q1"), ("waiter woken",))
 
 WORKLOADS["mixed"] = Workload(
@@ -81,3 +87,4 @@ WORKLOADS["mixed"] = Workload(
     races=True,
 )
 WORKLOADS["wait"] = _WAITING
+WORKLOADS["prune"] = Workload({PRUNING: 1}, ("W1", "S1"), ("page of events read", ROWS_PRUNED))

@@ -76,7 +76,7 @@ class End:
     `pauses` are the processes that were stopped, with their monotonic times; `holds` the
     times in which a fault held the write lock. `lives` are the processes of which it is
     known when they were there. `clock_error_ms` is how far two clocks of the run may be
-    apart.
+    apart. `pruned` is whether events and done runs may have gone without a witness.
     """
 
     tables: Mapping[str, Iterable[TableRow]]
@@ -88,6 +88,7 @@ class End:
     wal_samples: int = 0
     busy_timeout_ms: int = 5000
     clock_error_ms: int = 0
+    pruned: bool = False
     pauses: Sequence[tuple[str, int, int]] = ()
     holds: Sequence[tuple[int, int]] = ()
     lives: Mapping[str, Life] = field(default_factory=dict)

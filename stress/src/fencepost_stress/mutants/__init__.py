@@ -57,6 +57,7 @@ MUTANTS: dict[str, type[Mutant]] = {
         continuations.SlotStaysTaken,
         continuations.RefusalLeavesTrace,
         records.OrphansLeft,
+        records.PrunesUnread,
         wakeups.NotifyDropped,
         degenerate.NothingEver,
         degenerate.RefusesEverything,

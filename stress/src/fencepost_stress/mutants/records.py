@@ -152,6 +152,19 @@ class FeedWithGaps(Mutant):
         self.run_sql(_INSERT_NUMBERED, {**values, "recorded_at": stamp})
 
 
+class PrunesUnread(Mutant):
+    name = "prunes-unread"
+    bug = "pruning goes by age alone, and takes events that a consumer has yet to read"
+    killers = ("W1",)
+    workload = "prune"
+
+    def statement(self, name: str, params: Mapping[str, Value]) -> Mapping[str, Value]:
+        if name != "prune.feed":
+            return params
+        self.reached()
+        return {**params, "unread": 1}
+
+
 class OrphansLeft(Mutant):
     name = "foreign-keys-off"
     bug = "the connection does not enforce foreign keys: a deleted resource leaves its rows behind"

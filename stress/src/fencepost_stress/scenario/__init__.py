@@ -9,12 +9,14 @@ from ..clock import Clock
 from ..heats import Heats
 from ..plan import Plan
 from ..session import Session
+from ..workloads import PRUNING
 from .actor import Actor
 from .batches import Batches
 from .feeds import Feeds
 from .keys import Keys
 from .life import Life
 from .outside import Outside
+from .prunes import Prunes
 from .runs import Runs
 from .waits import Waits
 
@@ -36,6 +38,8 @@ class Scenario:
         outside = Outside(self._actor)
         batches = Batches(self._actor)
         life = Life(self._actor)
+        self._prunes = Prunes(self._actor, self._runs, self._feeds)
+        self._read_on = self._prunes.read_on if PRUNING in plan.weights else self._feeds.catch_up
         waits = Waits(self._actor, self._runs, self._keys, self._feeds)
         steps: dict[str, Callable[[], None]] = {
             "enqueue": self._runs.enqueue,
@@ -55,6 +59,7 @@ class Scenario:
             "batch of keys": batches.keys,
             "wait": waits.wait,
             "hand over": waits.hand_over,
+            PRUNING: self._prunes.step,
         }
         self._steps = [steps[name] for name in plan.weights]
         self._weights = list(plan.weights.values())
@@ -87,7 +92,7 @@ class Scenario:
         progress = time.monotonic_ns()
         while True:
             # Not `or`: each of them has to be asked until it has nothing.
-            if any([self._runs.drain(), self._keys.drain(), self._feeds.catch_up()]):
+            if any([self._runs.drain(), self._keys.drain(), self._read_on()]):
                 progress = time.monotonic_ns()
                 continue
             if self._empty():

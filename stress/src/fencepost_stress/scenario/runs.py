@@ -140,6 +140,10 @@ class Runs:
         """Give a run back, to be claimed by anybody."""
         return self._with(held, "runs.park")
 
+    def complete(self, held: Held) -> bool:
+        """Say that a run is done."""
+        return self._with(held, "runs.complete")
+
     def status(self, held: Held) -> str:
         """The status of a run as it can be read now; empty when there is none."""
         run = self._actor.call("runs.get", run_id=held.run_id).value
