@@ -63,3 +63,12 @@ class Cli:
             text=True,
             env=self.environment(**environment),
         )
+
+
+def findings(done: Done) -> dict[str, dict[str, Any]]:
+    return {finding["code"]: finding for finding in done.json()["findings"]}
+
+
+def codes(done: Done) -> set[str]:
+    """The codes of what is more than a note."""
+    return {code for code, found in findings(done).items() if found["severity"] != "note"}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -88,4 +90,39 @@ def test_everything_can_be_seen_and_nothing_done(
 
     assert sorted(os.listdir(public)) == beside
     assert owner.call("runs.renew", run_id="r", claim_token=run.claim_token, lease_ms=1000)
+    assert owner.finish() == 0
+
+
+@pytest.mark.parametrize("command", ["feed", "events"])
+def test_following_what_another_user_writes(
+    start: Callable[..., Child], engine: str, public: Path, command: str
+) -> None:
+    """No socket can be made in the owner's folder: looks have to do."""
+    path = public / "store.sqlite"
+    owner = start().open(path, engine)
+    owner.call("feed.record", run_id="r", workflow_ref="w", type="first")
+    owner.call("events.record", controller="c", key="k", type="first")
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").chmod(0o644)
+    beside = sorted(os.listdir(public))
+    follower = subprocess.Popen(
+        [
+            *(sys.executable, "-W", "ignore", "-c", AS_NOBODY, engine, str(path)),
+            *(command, "--follow", "--json"),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert follower.stdout is not None
+    assert json.loads(follower.stdout.readline())["type"] == "first"
+    for number in range(3):
+        if command == "feed":
+            owner.call("feed.record", run_id="r", workflow_ref="w", type=f"t{number}")
+        else:
+            owner.call("events.record", controller="c", key="k", type=f"t{number}")
+        assert json.loads(follower.stdout.readline())["type"] == f"t{number}"
+    follower.send_signal(signal.SIGINT)
+    assert follower.communicate(timeout=60)[0] == ""
+    assert follower.returncode == 130
+    assert sorted(os.listdir(public)) == beside
     assert owner.finish() == 0
