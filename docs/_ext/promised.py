@@ -21,8 +21,11 @@ from fencepost.cli import exits, make_parser
 
 FACETS = ("resources", "queue", "effects", "requests", "events", "runs", "feed")
 ROOT = Path(__file__).parents[2]
-SOURCES = ("python", "stress/src")
-_VARIABLE = re.compile(r"\bFENCEPOST_[A-Z][A-Z_]*[A-Z]\b|environ(?:\.get\(|\[)\s*[\"'](\w+)[\"']")
+SOURCES = ("python", "stress/src", "build_backend")
+_VARIABLE = re.compile(
+    r"\bFENCEPOST_[A-Z][A-Z_]*[A-Z]\b"
+    r"|environ(?:\.get\(|\[)\s*[\"'](\w+)[\"'](?!\] = )"  # read, not set
+)
 
 
 def python_names() -> set[str]:
