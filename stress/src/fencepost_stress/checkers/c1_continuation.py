@@ -22,7 +22,8 @@ class Continuation:
 
     def __init__(self) -> None:
         self._ledger = Ledger(self)
-        self._continuations: dict[str, dict[str, Change]] = {}
+        # By parent, its continuations and the commits that made them.
+        self._continuations: dict[str, dict[str, int]] = {}
         self._watching: list[Op] = []
 
     def feed(self, events: Sequence[Event]) -> None:
@@ -35,17 +36,20 @@ class Continuation:
     def _commit(self, change: Change, op: Op | None) -> None:
         before, after = change.before, change.after
         if isinstance(before, RunRow) and before.parent_run_id and after is None:
-            self._continuations.get(before.parent_run_id, {}).pop(before.run_id, None)
+            left = self._continuations.get(before.parent_run_id, {})
+            left.pop(before.run_id, None)
+            if not left:
+                self._continuations.pop(before.parent_run_id, None)
         if before is None and isinstance(after, RunRow) and after.parent_run_id:
             present = self._continuations.setdefault(after.parent_run_id, {})
             if present:
                 self._ledger.violation(
                     f"{after.parent_run_id} has a second continuation, {after.run_id}, "
-                    f"beside {', '.join(present)}",
+                    f"beside {_shown(present)}",
                     [op],
-                    [*present.values(), change],
+                    [change],
                 )
-            present[after.run_id] = change
+            present[after.run_id] = change.seq
         if op is not None and op.status == "fail" and op.args.get("parent_run_id"):
             self._ledger.violation(
                 f"a refused enqueue ({op.code}) changed the table", [op], [change]
@@ -78,3 +82,7 @@ class Continuation:
         for op in self._watching:
             self._unfounded(op)
         return self._ledger.finding()
+
+
+def _shown(present: dict[str, int]) -> str:
+    return ", ".join(f"{run_id} of commit {seq}" for run_id, seq in present.items())

@@ -21,7 +21,8 @@ class Freed:
 
     def __init__(self) -> None:
         self._ledger = Ledger(self)
-        self._holders: dict[str, Change] = {}
+        # By parent, the continuation that has the slot, and the commit that gave it.
+        self._holders: dict[str, tuple[str, int]] = {}
         self._freed: dict[str, Change] = {}
         self._watching: list[Op] = []
 
@@ -35,27 +36,28 @@ class Freed:
     def _commit(self, change: Change, op: Op | None) -> None:
         before, after = change.before, change.after
         if before is None and isinstance(after, RunRow) and after.parent_run_id:
-            self._taken(after.parent_run_id, change, op)
+            self._taken(after.parent_run_id, after.run_id, change, op)
         elif after is None and isinstance(before, RunRow) and before.parent_run_id:
             parent, holder = before.parent_run_id, self._holders.get(before.parent_run_id)
             self._freed[parent] = change
-            if holder is not None and holder.key == change.key:
+            if holder is not None and holder[0] == before.run_id:
                 del self._holders[parent]
         if self._watching:
             self._watching = [op for op in self._watching if not self._resolved(op, change.seq)]
 
-    def _taken(self, parent: str, change: Change, op: Op | None) -> None:
+    def _taken(self, parent: str, run_id: str, change: Change, op: Op | None) -> None:
         freed, holder = self._freed.get(parent), self._holders.get(parent)
         if freed is not None:
             if holder is None:
                 self._ledger.exercised += 1
             else:
                 self._ledger.violation(
-                    f"the slot of {parent}, freed at commit {freed.seq}, was taken a second time",
+                    f"the slot of {parent}, freed at commit {freed.seq} and taken by {holder[0]} "
+                    f"at commit {holder[1]}, was taken a second time",
                     [op],
-                    [freed, holder, change],
+                    [freed, change],
                 )
-        self._holders[parent] = change
+        self._holders[parent] = (run_id, change.seq)
 
     def _refused(self, op: Op) -> None:
         freed = self._freed.get(str(op.args.get("parent_run_id")))

@@ -23,7 +23,8 @@ class Once:
 
     def __init__(self) -> None:
         self._ledger = Ledger(self)
-        self._present: dict[tuple[str, str, str], Change] = {}
+        # The commits by which records came to be: rows of all ever made need not fit in memory.
+        self._present: dict[tuple[str, str, str], int] = {}
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -54,8 +55,10 @@ class Once:
         self._ledger.exercised += 1
         first = self._present.get(place)
         if first is not None:
-            self._ledger.violation(f"{place[2]} was created twice", [op], [first, change])
-        self._present[place] = change
+            self._ledger.violation(
+                f"{place[2]} was created twice, before at commit {first}", [op], [change]
+            )
+        self._present[place] = change.seq
         if op is not None and op.status == "ok" and not op.result["created"]:
             self._ledger.violation(
                 f"{op.name} created {place[2]} and said that it was there", [op], [change]
