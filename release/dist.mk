@@ -63,7 +63,7 @@ dist-test: $(WHEELHOUSE)/.stamp ## Install what is in dist/ in many ways and use
 
 .PHONY: dist-test-pypy
 dist-test-pypy: $(DIST_VENV)/.stamp ## Run the tests with the pure wheel on PyPy (PYPY to name one, PYPY_TEST_ARGS to choose)
-	PIP_PYTHON=$(DIST_BIN)/python release/pypy.sh dist build/pypy $(PYPY_TEST_ARGS)
+	HOST_PYTHON=$(DIST_BIN)/python release/pypy.sh dist build/pypy $(PYPY_TEST_ARGS)
 
 .PHONY: dist-lock
 dist-lock: ## Compile requirements/dist.txt anew (LOCK_ARGS=--upgrade to move the pins)

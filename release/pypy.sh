@@ -14,7 +14,7 @@ rm -rf "$work"
 mkdir -p "$work/wheels"
 
 tools=(hypothesis pip pytest pytest-timeout pytest-xdist rich virtualenv)
-"${PIP_PYTHON:-python3}" -m pip download --quiet --dest "$work/wheels" --only-binary :all: \
+"${HOST_PYTHON:-python3}" -m pip download --quiet --dest "$work/wheels" --only-binary :all: \
     --platform any --implementation py --abi none --python-version 3.11 "${tools[@]}"
 cp "$dist"/fencepost-*-py3-none-any.whl "$work/wheels"
 mkdir "$work/source"
