@@ -244,7 +244,8 @@ def stress(
             kept = kept or result != 0
     finally:
         if not kept:
-            shutil.rmtree(folder)
+            # What went wrong before must not be hidden by a folder that is gone already.
+            shutil.rmtree(folder, ignore_errors=True)
     return result
 
 
