@@ -11,7 +11,7 @@ UV_RANGE := uv>=0.7,<1
 
 RUST_INPUTS := $(wildcard Cargo.toml Cargo.lock rust-toolchain.toml .cargo/config.toml) \
 	$(shell find rust -name target -prune -o -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.sql' \) -print 2>/dev/null) \
-	$(shell find python -type f -name '*.sql' 2>/dev/null)
+	$(shell find python -type f \( -name '*.sql' -o -name '_native.pyi' \) 2>/dev/null)
 
 # Stamps alone would trust a binary that somebody deleted.
 MISSING_NATIVE := $(if $(wildcard python/fencepost/_native*.so python/fencepost/_native*.pyd),,missing-native)

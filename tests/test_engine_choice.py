@@ -35,7 +35,12 @@ class Native(MetaPathFinder, Loader):
             raise ImportError("undefined symbol: sqlite3_open")
         if {how!r} == "misses a module":
             raise ModuleNotFoundError("No module named 'other'", name="other")
-        module.__version__ = "0.0.1"
+        if {how!r} == "of another build":
+            from fencepost import _version
+            module.__version__ = _version.__version__
+            module.sources = lambda: {{"runs": "-- name: claim"}}
+        else:
+            module.__version__ = "0.0.1"
 
 sys.meta_path.insert(0, Native())
 """
@@ -115,7 +120,12 @@ def test_an_absent_extension_leads_to_the_python_engine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "how, said", [("broken", "undefined symbol: sqlite3_open"), ("stale", "is of version 0.0.1")]
+    "how, said",
+    [
+        ("broken", "undefined symbol: sqlite3_open"),
+        ("stale", "is of version 0.0.1"),
+        ("of another build", "requests, resources, runs, schema, stats differ"),
+    ],
 )
 def test_a_broken_or_stale_extension_is_said_not_skipped(
     how: str, said: str, tmp_path: Path

@@ -5,12 +5,18 @@ from typing import final
 
 from .engine.protocol import NewRun, Row, Value
 
-__all__ = ["Engine", "__version__", "canonical_json", "sqlite_version"]
+__all__ = ["Engine", "__version__", "canonical_json", "sources", "sqlite_version"]
 
 __version__: str
 
 def sqlite_version() -> str:
     """The version of the SQLite library that is built in."""
+
+def sources() -> dict[str, str]:
+    """What the extension has to agree with, as it was when it was built, by name.
+
+    The `.sql` files without their suffix, and this stub as `_native`.
+    """
 
 def canonical_json(value: object, most: int | None = None) -> str | None:
     """The canonical JSON of an ordinary value of at most `most` bytes.

@@ -21,6 +21,11 @@ def _read() -> dict[str, str]:
 _SCRIPTS = _read()
 
 
+def scripts() -> dict[str, str]:
+    """The whole texts of all `.sql` files, by their names without the suffix."""
+    return dict(_SCRIPTS)
+
+
 def script(name: str) -> str:
     """The whole text of one `.sql` file, such as `"schema"`."""
     return _SCRIPTS[name]

@@ -73,6 +73,15 @@ def test_an_older_one_beside_newer_source_is_said(installed: Environment) -> Non
     assert f"is of version {old}, fencepost of 99.0.0" in refusal(installed)
 
 
+@pytest.mark.parametrize("changed", ["sql/runs.sql", "_native.pyi"])
+def test_one_of_an_earlier_build_of_the_same_version_is_said(
+    changed: str, installed: Environment
+) -> None:
+    file = installed.site_packages / "fencepost" / changed
+    file.write_text(f"{file.read_text('utf-8')}\n-- more\n", "utf-8")
+    assert f"({file.stem} differ)" in refusal(installed)
+
+
 def test_installing_again_repairs_it(
     installed: Environment, native_wheel: Path, pure_wheel: Path
 ) -> None:

@@ -7,12 +7,14 @@ is installed; only its absence leads to the Python engine, and `engine_info` say
 from __future__ import annotations
 
 import os
-from importlib import import_module
+from functools import cache
+from importlib import import_module, resources
 from types import ModuleType
 
 from .._version import __version__
 from ..errors import EngineUnavailableError, InvalidArgumentError
 from ..shown import shown
+from ..statements import scripts
 from . import built
 
 CHOICES = ("auto", "native", "python")
@@ -36,7 +38,25 @@ def native_module() -> ModuleType | None:
             f"the native extension is of version {version}, fencepost of {__version__}; "
             "install fencepost again"
         )
+    _check_sources(native)
     return native
+
+
+@cache
+def _check_sources(native: ModuleType) -> None:
+    """Raise where the extension was built beside other SQL, or for another interface.
+
+    One version may have had several builds while it was worked on.
+    """
+    stub = resources.files("fencepost").joinpath("_native.pyi").read_text("utf-8")
+    ours = {**scripts(), "_native": stub}
+    built_from = native.sources() if hasattr(native, "sources") else {}
+    other = sorted(name for name in ours | built_from if ours.get(name) != built_from.get(name))
+    if other:
+        raise EngineUnavailableError(
+            "the native extension is of an older or newer build than the source beside it "
+            f"({', '.join(other)} differ); install fencepost again"
+        )
 
 
 def python_sqlite() -> str | None:

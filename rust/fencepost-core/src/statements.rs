@@ -37,6 +37,24 @@ pub const RUNS: &str = include_str!("../../../python/fencepost/sql/runs.sql");
 /// The counts of everything.
 pub const STATS: &str = include_str!("../../../python/fencepost/sql/stats.sql");
 
+/// Every file by its name.
+pub const FILES: [(&str, &str); 14] = [
+    ("additions", ADDITIONS),
+    ("connection", CONNECTION),
+    ("dump", DUMP),
+    ("effects", EFFECTS),
+    ("events", EVENTS),
+    ("feed", FEED),
+    ("layout", LAYOUT),
+    ("prune", PRUNE),
+    ("queue", QUEUE),
+    ("requests", REQUESTS),
+    ("resources", RESOURCES),
+    ("runs", RUNS),
+    ("schema", SCHEMA),
+    ("stats", STATS),
+];
+
 /// The statement called `name` in one of the files above, for use in a constant.
 ///
 /// # Panics
@@ -64,22 +82,7 @@ pub fn find(name: &str) -> Option<&'static str> {
 
 /// Every named statement: `"table.name"` and its text.
 pub fn all() -> impl Iterator<Item = (String, &'static str)> {
-    [
-        ("connection", CONNECTION),
-        ("dump", DUMP),
-        ("effects", EFFECTS),
-        ("events", EVENTS),
-        ("feed", FEED),
-        ("layout", LAYOUT),
-        ("prune", PRUNE),
-        ("queue", QUEUE),
-        ("requests", REQUESTS),
-        ("resources", RESOURCES),
-        ("runs", RUNS),
-        ("stats", STATS),
-    ]
-    .into_iter()
-    .flat_map(|(table, file)| {
+    FILES.into_iter().flat_map(|(table, file)| {
         let mut rest = file;
         std::iter::from_fn(move || {
             let (name, text, after) = next(rest)?;

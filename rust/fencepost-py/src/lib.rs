@@ -10,6 +10,8 @@ mod errors;
 /// The native engine of fencepost; import `fencepost` instead.
 #[pyo3::pymodule]
 mod _native {
+    use std::collections::HashMap;
+
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -27,6 +29,17 @@ mod _native {
     #[pyo3(signature = (value, most=None))]
     fn canonical_json(value: &Bound<'_, PyAny>, most: Option<usize>) -> Option<String> {
         crate::canonical::text(value, most)
+    }
+
+    /// The sources of the Python package that the extension has to agree with, as they were
+    /// when it was built.
+    #[pyfunction]
+    fn sources() -> HashMap<&'static str, &'static str> {
+        let stub = include_str!("../../../python/fencepost/_native.pyi");
+        fencepost_core::statements::FILES
+            .into_iter()
+            .chain([("_native", stub)])
+            .collect()
     }
 
     #[pymodule_init]
