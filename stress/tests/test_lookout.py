@@ -185,6 +185,20 @@ def test_a_lease_that_a_claim_with_its_own_token_began_anew(
     assert seen(histories) == 0
 
 
+def test_an_old_token_that_claims_the_run_again(histories: Histories) -> None:
+    histories.claim("00", "a", 1)
+    histories.use("00", "park", "a", True)
+    histories.claim("00", "b", 2)
+    histories.use("00", "park", "b", True)
+    histories.begin("00", "runs.claim_legacy_source", run_id="r", claim_token="a", lease_ms=LEASE)
+    histories.end("00", True)
+    histories.use("00", "renew", "a", True)
+    assert seen(histories) == 0
+    histories.claim("01", "c", 4)
+    histories.use("00", "complete", "a", True)
+    assert seen(histories) == 1
+
+
 def test_a_lease_whose_renewal_has_no_known_outcome(histories: Histories) -> None:
     histories.claim("00", "a", 1)
     histories.now += LEASE - 10

@@ -135,7 +135,7 @@ class Lookout:
         elif verb in _RECLAIMS and ok.result in (True, "claimed"):
             for token in _tokens(call.args):
                 if token in self._held:
-                    self._extended(self._held[token], call, now)
+                    self._reclaimed(self._held[token], call, now)
         elif verb == "renew_many" and isinstance(ok.result, list):
             for claim, renewed in zip(call.args["claims"], ok.result, strict=True):
                 for token in _tokens({"claims": [claim]}):
@@ -160,6 +160,11 @@ class Lookout:
         self._uses.append((held, call.mono))
         if verb == "renew":
             self._extended(held, call, now)
+
+    def _reclaimed(self, held: _Held, call: Invoke, now: int) -> None:
+        """The new claim has a new fence, which the answer leaves out: at least the newest."""
+        held.fence = max(held.fence, self._newest.get(held.lane, held).fence)
+        self._extended(held, call, now)
 
     def _extended(self, held: _Held, call: Invoke, now: int) -> None:
         held.renewed = (held.until, call.mono)
