@@ -34,7 +34,7 @@ class Lease:
 
     Attributes:
         claim: the run or the claim of a queue key, as it was claimed.
-        error: why the store could not renew it, where it raised; else None.
+        error: why the store could not renew it the last time, where it raised; else None.
     """
 
     def __init__(
@@ -104,7 +104,9 @@ class Lease:
         # The store counts from a later moment, after it got the lock.
         ends_ms = self._clock() + self._lease_ms
         if self._renew():
-            self._ends_ms = max(self._ends_ms, ends_ms)
+            # Also an earlier end than before: of a shorter lease, by a clock that was set back.
+            self._ends_ms = ends_ms
+            self.error = None
         else:
             self._over = True
         return not self.lost

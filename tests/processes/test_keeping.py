@@ -117,6 +117,30 @@ def test_a_renewal_counts_from_now(open_store: OpenStore, clock: SetClock) -> No
         assert not lease.lost
 
 
+def test_a_renewal_for_less_than_the_claim_ends_earlier(
+    open_store: OpenStore, clock: SetClock
+) -> None:
+    store = open_store()
+    lease = store.keep(claim=enqueue(store, lease_ms=FAR), lease_ms=LEASE)
+    assert lease.renew()
+    assert lease.left_ms == LEASE
+    clock.advance(LEASE)
+    assert store.runs.claim_next(runner_id="other", lease_ms=FAR)
+    assert lease.lost
+
+
+def test_the_end_moves_with_a_clock_that_was_set_back(
+    open_store: OpenStore, clock: SetClock
+) -> None:
+    store = open_store()
+    lease = store.keep(claim=enqueue(store, lease_ms=LEASE), lease_ms=LEASE)
+    clock.advance(-FAR)
+    assert lease.renew()
+    clock.advance(LEASE)
+    assert store.runs.claim_next(runner_id="other", lease_ms=FAR)
+    assert lease.lost
+
+
 def test_a_claim_that_was_taken_away_is_lost(live: fencepost.Store) -> None:
     run = claimed(live, FAR)
     with live.keep(claim=run, lease_ms=FAR, every_ms=20) as lease:
@@ -151,6 +175,7 @@ def test_a_busy_store_is_asked_again(
         holder.sql(path, "COMMIT")
         assert not live.wait(runs=True, timeout_ms=5 * LEASE)
         assert not lease.lost
+        assert lease.error is None, "it was renewed since"
 
 
 def test_with_the_store_closed_it_is_lost(live: fencepost.Store) -> None:
