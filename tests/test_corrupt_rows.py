@@ -247,6 +247,7 @@ def test_a_spoilt_expiry_is_never_a_free_run(store: Store, path: str) -> None:
     sql(path, "UPDATE workflow_run_queue SET claim_expires_at = 'soon'")
     assert store.runs.claim_next(**CLAIM, now=at(10**9)) is None
     assert not store.runs.renew(run_id="r", claim_token="other", lease_ms=5, now=at())
+    assert not store.wait(runs=True, timeout_ms=0)
 
 
 def test_a_run_with_a_spoilt_input_does_not_stop_the_queue(store: Store, path: str) -> None:
@@ -301,6 +302,23 @@ def test_a_spoilt_queue_key_does_not_stop_the_queue(store: Store, path: str) -> 
     assert store.queue.claim_next(**later) is not None
     with pytest.raises(CorruptRowError, match="consecutive_errors"):
         store.queue.claim_next(**later)
+
+
+@pytest.mark.parametrize("spoilt", ["'soon'", "x'01'"])
+def test_a_spoilt_due_time_is_never_due_and_stops_nobody(
+    store: Store, path: str, spoilt: str
+) -> None:
+    for name in ("bad", "good", "late"):
+        put(store, name)
+    claim: dict[str, Any] = {"controllers": ["ctl"], "lease_ms": 1000}
+    assert len(store.queue.claim_many(**claim, limit=2, now=at())) == 2
+    sql(path, f"UPDATE queue SET available_at = {spoilt} WHERE {RESOURCE}")
+    got = store.queue.claim_many(**claim, limit=3, now=at(1000))
+    assert [one.key for one in got] == ["good", "late"]
+    sql(path, "DELETE FROM queue WHERE resource_key <> 'bad'")
+    assert not store.wait(controllers=["ctl"], timeout_ms=0)
+    sql(path, "UPDATE queue SET claim_token = NULL, claim_expires_at = NULL")
+    assert not store.wait(controllers=["ctl"], timeout_ms=0)
 
 
 def test_an_id_that_is_no_text_stops_nobody(store: Store, path: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -128,7 +128,7 @@ class Waiter:
             seconds = min(seconds, left)
         return seconds
 
-    def _look(self) -> tuple[Ready, int]:
+    def _look(self) -> tuple[Ready, float]:
         """What is ready, and when the next becomes due by the clock."""
         now = self._clock()
         runs_due = self._runs_due(now) if self._wish.runs else MAX_TIME_MS
@@ -141,22 +141,27 @@ class Waiter:
         )
         return ready, min(runs_due, *dues.values(), MAX_TIME_MS)
 
-    def _runs_due(self, now: int) -> int:
+    def _runs_due(self, now: int) -> float:
         excluded = self._wish.exclude_run_ids
         limit = {"limit": len(excluded) + 1}
         if any(row[0] not in excluded for row in self._engine.read("runs.some_parked", limit)):
             return now
         rows = self._engine.read("runs.next_expiries", limit)
-        return min((row[1] for row in rows if row[0] not in excluded), default=MAX_TIME_MS)
+        return _earliest(row[1] for row in rows if row[0] not in excluded)
 
-    def _controller_due(self, controller: str) -> int:
+    def _controller_due(self, controller: str) -> float:
         where = {"controller": controller}
         rows = self._engine.read("queue.next_idle", where)
         rows += self._engine.read("queue.next_expiry", where)
-        return min((row[0] for row in rows), default=MAX_TIME_MS)
+        return _earliest(row[0] for row in rows)
 
     def _has_more(self, statement: str, after: int | None) -> bool:
         return after is not None and bool(self._engine.read(statement, {"seq": after, "limit": 1}))
+
+
+def _earliest(times: Iterable[Any]) -> float:
+    """The first of some times. What is no number, another hand wrote, and it is never due."""
+    return min((ms for ms in times if isinstance(ms, (int, float))), default=MAX_TIME_MS)
 
 
 class Ringing:

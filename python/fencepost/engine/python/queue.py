@@ -104,9 +104,14 @@ class Queue(Connection):
             if len(expired) > EXPIRED_SOME:
                 rows += self._some("queue.expired", where, most, _has_name)
             else:
-                rows += [row for row in expired if row[0] <= now and _has_name(row)]
+                rows += [row for row in expired if _is_due(row, now) and _has_name(row)]
             found += [(row[0], controller, row[1]) for row in rows]
         return sorted(found)[:most]
+
+
+def _is_due(row: Row, now: int) -> bool:
+    """Whether the time has come; SQLite orders text and blobs after all numbers."""
+    return isinstance(row[0], (int, float)) and row[0] <= now
 
 
 def _has_name(row: Row) -> bool:
