@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -16,6 +18,7 @@ from typing import Any
 import pytest
 
 import fencepost
+from fencepost.engine.python.group_commit import Job
 from fencepost.errors import FencepostError, ResourceNotFoundError, RunExistsError
 from fencepost.store import engine_of
 from tests.support import refused
@@ -223,6 +226,23 @@ def test_a_transaction_that_was_left_open_does_not_join_the_next(
             engine._execute("connection.begin")
             call()
             assert other_process(path) == "written"
+
+
+def test_a_thread_that_gives_up_fails_no_others_call(path: str) -> None:
+    class Leaving(deque[Job]):
+        """Jobs of threads that give up (Ctrl-C) as soon as they are counted."""
+
+        def __len__(self) -> int:
+            counted = super().__len__()
+            self.clear()
+            return counted
+
+    with fencepost.open(path, engine="python", synchronous="off") as store:
+        engine: Any = engine_of(store)
+        engine._engine._jobs = Leaving([Job(lambda: None)])
+        with ThreadPoolExecutor() as threads:
+            threads.submit(store.feed.set_watermark, session_id="s", seq=1).result(30)
+        assert store.feed.watermark(session_id="s") == 1
 
 
 @pytest.fixture

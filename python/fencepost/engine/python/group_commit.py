@@ -122,10 +122,12 @@ class GroupCommit(Session):
         """Take up to so many jobs out of the queue that may be done together with others."""
         taken: list[Job] = []
         left: list[Job] = []
-        for _ in range(len(self._jobs)):
-            if len(taken) == most:
+        while len(taken) < most:
+            try:
+                job = self._jobs.popleft()
+            except IndexError:
+                # Asking first would not do: a thread that gives up removes its job at any time.
                 break
-            job = self._jobs.popleft()
             if not job.abandoned:
                 (left if job.alone else taken).append(job)
         self._jobs.extendleft(reversed(left))
