@@ -145,8 +145,11 @@ class Lease:
         self._thread.join()
 
     async def __aenter__(self) -> Self:
-        self._interrupter = _Interrupter(self)
+        interrupter = _Interrupter(self)
+        # Refuses a second time: a watch that has no end of its block would cancel what comes after.
         self._thread.start()
+        self._interrupter = interrupter
+        interrupter.watch()
         return self
 
     async def __aexit__(
@@ -174,6 +177,9 @@ class _Interrupter:
         self._fired = False
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
+
+    def watch(self) -> None:
+        """Begin; from now on the block may be interrupted."""
         self._watch = self._loop.create_task(self._fire_when_lost())
 
     def wake(self) -> None:

@@ -309,3 +309,17 @@ def test_a_block_that_ends_in_time_is_not_interrupted(live: fencepost.Store) -> 
         return "worked on"
 
     assert asyncio.run(work()) == "worked on"
+
+
+def test_a_lease_that_is_entered_again_interrupts_nobody_later(live: fencepost.Store) -> None:
+    async def work() -> str:
+        lease = live.keep(claim=claimed(live), lease_ms=LEASE)
+        async with lease:
+            with pytest.raises(RuntimeError):
+                await lease.__aenter__()
+        assert await live.wait_async(runs=True, timeout_ms=FAR)
+        assert lease.lost
+        await asyncio.sleep(0)
+        return "worked on"
+
+    assert asyncio.run(work()) == "worked on"
