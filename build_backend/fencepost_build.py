@@ -144,9 +144,12 @@ def _missing() -> str:
         return f"no cargo was found (Rust {needed} or newer is needed)"
     # A cargo of rustup may stand for a toolchain that is not there, and would fetch it.
     environment = {**os.environ, "RUSTUP_AUTO_INSTALL": "0"}
-    asked = subprocess.run(
-        [cargo, "--version"], capture_output=True, text=True, check=False, env=environment
-    )
+    try:
+        asked = subprocess.run(
+            [cargo, "--version"], capture_output=True, text=True, check=False, env=environment
+        )
+    except OSError as error:
+        return f"{cargo} does not run: {error.strerror}"
     found = re.match(r"cargo (\d+)\.(\d+)", asked.stdout)
     if asked.returncode != 0 or found is None:
         said = (asked.stderr or asked.stdout).strip().partition("\n")[0]

@@ -16,11 +16,20 @@ from typing import Self, TypeAlias
 
 from .clock import ms_from_time
 from .engine.protocol import Clock
-from .errors import FencepostError, InvalidArgumentError, LeaseLostError
+from .errors import (
+    FencepostError,
+    ForkedStoreError,
+    InvalidArgumentError,
+    LeaseLostError,
+    ReadOnlyStoreError,
+    StoreClosedError,
+)
 from .records import QueueClaim, Run
 
 Claim: TypeAlias = Run | QueueClaim
 
+_HOPELESS = (StoreClosedError, ForkedStoreError, ReadOnlyStoreError)
+"""After these no renewal will succeed; after any other the lease is renewed until its end."""
 _LEAST_PAUSE_MS = 10
 _MOST_PAUSE_MS = 3_600_000
 
@@ -123,7 +132,7 @@ class Lease:
                     return
             except FencepostError as error:
                 self.error = error
-                if not error.retryable:
+                if isinstance(error, _HOPELESS):
                     self._over = True
                     return
 

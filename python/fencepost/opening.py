@@ -115,7 +115,7 @@ def _create_file(path: str) -> None:
     of this process has open would drop that store's locks.
     """
     try:
-        _create_folders(os.path.dirname(path))
+        create_folders(os.path.dirname(path))
         with guards.creating:
             if not os.path.lexists(path):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -127,7 +127,8 @@ def _create_file(path: str) -> None:
         raise StoreIOError(f"{path}: can't be created: {error.strerror}; check the path") from error
 
 
-def _create_folders(folder: str) -> None:
+def create_folders(folder: str) -> None:
+    """Make a folder and those above it, as far as they are missing, with mode 0700."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)

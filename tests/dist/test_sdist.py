@@ -25,10 +25,11 @@ def only_native(wheelhouse: Path) -> Path:
     return wheelhouse / "native"
 
 
-def _cargo_that(folder: Path, does: str) -> str:
+def _cargo_that(folder: Path, does: str | None) -> str:
+    """A search path with a cargo that is a script; None for one that no system can run."""
     folder.mkdir()
     cargo = folder / "cargo"
-    cargo.write_text(f"#!/bin/sh\n{does}\n")
+    cargo.write_bytes(b"\xa5" * 4096 if does is None else f"#!/bin/sh\n{does}\n".encode())
     cargo.chmod(0o755)
     return f"{folder}:/usr/bin:/bin"
 
@@ -54,11 +55,12 @@ def test_without_cargo_the_pure_build_is_installed_and_says_so(
             "does not run: error: rustup could not choose a version of cargo to run",
         ),
         ('test "$RUSTUP_AUTO_INSTALL" = 0 && echo no toolchain >&2; exit 1', "no toolchain"),
+        (None, "does not run: Exec format error"),
     ],
-    ids=["old", "without a toolchain", "that would fetch one"],
+    ids=["old", "without a toolchain", "that would fetch one", "of another machine"],
 )
 def test_a_cargo_that_can_not_build_is_as_none(
-    does: str, why: str, environment: Environment, sdist: Path, only_pure: Path, tmp_path: Path
+    does: str | None, why: str, environment: Environment, sdist: Path, only_pure: Path, tmp_path: Path
 ) -> None:
     path = _cargo_that(tmp_path / "cargo", does)
     said = environment.install(sdist, wheels=only_pure, PATH=path)

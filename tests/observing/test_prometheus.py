@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -133,6 +136,22 @@ def test_many_stores_until_they_are_closed(
         (other.path,): 1,
     }
     assert scrape(registry, "fencepost_file_bytes", "store") == {}
+
+
+def test_a_store_that_can_not_be_read_takes_nothing_from_the_others(
+    store: Store,
+    collector: StoreCollector,
+    registry: CollectorRegistry,
+    open_store: Callable[..., Store],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    other = open_store(tmp_path / "other")
+    collector.add(other)
+    drop = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('DROP TABLE effects')"
+    subprocess.run([sys.executable, "-c", drop, other.path], check=True)
+    assert set(scrape(registry, "fencepost_file_bytes", "store")) == {(store.path,)}
+    assert f"{other.path}: not in the metrics" in caplog.text
 
 
 def test_without_reading_the_file(open_store: Callable[..., Store]) -> None:

@@ -17,7 +17,10 @@ from fencepost.errors import (
     LeaseLostError,
     StoreBusyError,
     StoreClosedError,
+    StoreFullError,
+    StoreIOError,
 )
+from fencepost.keeping import Lease
 from tests.conftest import OpenStore
 from tests.processes.remote import Child
 from tests.support import SetClock, enqueue, park, put
@@ -176,6 +179,27 @@ def test_a_busy_store_is_asked_again(
         assert not live.wait(runs=True, timeout_ms=5 * LEASE)
         assert not lease.lost
         assert lease.error is None, "it was renewed since"
+
+
+@pytest.mark.parametrize("error", [StoreFullError("full"), StoreIOError("io")])
+def test_a_store_that_fails_once_is_asked_again(
+    error: fencepost.FencepostError, live: fencepost.Store
+) -> None:
+    answers: list[fencepost.FencepostError | bool] = [error, True]
+    asked: list[object] = []
+
+    def renew() -> bool:
+        asked.append(answer := answers[min(len(asked), 1)])
+        if isinstance(answer, fencepost.FencepostError):
+            raise answer
+        return answer
+
+    run = claimed(live, FAR)
+    ends = int(time.time() * 1000) + FAR
+    clock = fencepost.clock.system_clock
+    with Lease(run, renew, clock, ends, lease_ms=FAR, every_ms=20) as lease:
+        eventually(lambda: len(asked) > 1)
+        assert not lease.lost
 
 
 def test_with_the_store_closed_it_is_lost(live: fencepost.Store) -> None:

@@ -24,7 +24,7 @@ from ..errors import (
     UnsupportedSchemaError,
 )
 from ..layout import SCHEMA_ID, expected_columns
-from ..opening import open as open_store
+from ..opening import create_folders, open as open_store
 from ..store import Store, engine_of
 from ..validation import integer
 from .arguments import UsageError, on_store
@@ -91,9 +91,17 @@ def _in_place(path: str) -> Iterator[str]:
         yield path
         return
     unfinished = f"{path}.unfinished"
-    if os.path.lexists(unfinished):
-        raise UsageError(f"{unfinished}: exists already; remove it, if no import is at it")
     folders = list(_missing_folders(path))
+    try:
+        create_folders(os.path.dirname(path))
+        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError as error:
+        raise UsageError(
+            f"{unfinished}: exists already; remove it, if no import is at it"
+        ) from error
+    except OSError as error:
+        _remove_folders(folders)
+        raise StoreIOError(f"{path}: can't be made: {error.strerror}; nothing was done") from error
     try:
         yield unfinished
         os.link(unfinished, path)
@@ -119,6 +127,10 @@ def _remove(unfinished: str, folders: list[str]) -> None:
     for suffix in ("", "-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError):
             os.unlink(unfinished + suffix)
+    _remove_folders(folders)
+
+
+def _remove_folders(folders: list[str]) -> None:
     for folder in folders:
         # Another process may have put something into it.
         with suppress(OSError):

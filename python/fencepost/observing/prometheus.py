@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ..errors import StoreClosedError
+from ..errors import FencepostError, StoreClosedError
+from ..logs import logger
 from ..maintenance import Stats
 from ..shown import readable
 from ..store import Store
@@ -45,6 +47,7 @@ class StoreCollector(Collector):
     def __init__(self, *, stats: bool = True) -> None:
         self._with_stats = stats
         self._stores: tuple[Store, ...] = ()
+        self._lock = threading.Lock()
         own = CollectorRegistry()
         self._own = own
         self._events = Counter(
@@ -77,12 +80,14 @@ class StoreCollector(Collector):
     def add(self, store: Store) -> None:
         """Listen to the store, and report it until it is closed."""
         store.hooks.add(self._take)
-        self._stores = (*(other for other in self._stores if other is not store), store)
+        with self._lock:
+            self._stores = (*(other for other in self._stores if other is not store), store)
 
     def remove(self, store: Store) -> None:
         """Listen no longer; what was counted stays."""
         store.hooks.remove(self._take)
-        self._stores = tuple(other for other in self._stores if other is not store)
+        with self._lock:
+            self._stores = tuple(other for other in self._stores if other is not store)
 
     def describe(self) -> Iterable[Metric]:
         """The names, without reading a store."""
@@ -99,6 +104,9 @@ class StoreCollector(Collector):
                     stats = store.stats()
                 except StoreClosedError:
                     self.remove(store)
+                except FencepostError as error:
+                    # One store that can't be read now takes nobody else's numbers away.
+                    logger.warning("%s: not in the metrics: %s", readable(store.path), error)
                 else:
                     _fill(families, readable(store.path), stats)
             yield from families

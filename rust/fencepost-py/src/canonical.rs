@@ -8,7 +8,13 @@ use fencepost_core::json::{
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-const MAX_DEPTH: usize = 512;
+/// What is nested deeper is not ordinary: of a container that holds itself each level would
+/// be a copy.
+const MAX_DEPTH: usize = 16;
+
+/// The length at which the reference takes over where nobody set a limit. It can be
+/// interrupted, and runs out of memory with an error.
+const MOST_BYTES: usize = 64 << 20;
 
 /// What is still to be written of an open array or object. A stack of our own, so that no
 /// nesting can overflow that of the thread.
@@ -21,7 +27,7 @@ enum Open<'py> {
 
 /// The canonical text; None where the reference has to say.
 pub(crate) fn text(value: &Bound<'_, PyAny>, most: Option<usize>) -> Option<String> {
-    let most = most.unwrap_or(usize::MAX);
+    let most = most.unwrap_or(MOST_BYTES);
     let mut to = String::new();
     let mut stack = Vec::new();
     begin(value, &mut to, &mut stack)?;

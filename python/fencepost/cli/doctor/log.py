@@ -19,13 +19,9 @@ _MAGICS = {0x377F0682: "<", 0x377F0683: ">"}
 
 def look_at_log(path: str) -> Iterator[Finding]:
     """What is wrong with the beginning of the log, before this process opens the store."""
-    try:
-        with open(f"{path}-wal", "rb") as file:
-            head = file.read(_HEADER_BYTES)
-    except OSError:
-        return
-    wrong = _wrong(head, header_of(path).page_bytes) if head else None
-    if wrong is not None:
+    wrong = _problem(path)
+    # A writer that begins the log anew may have been in the middle of its header.
+    if wrong is not None and wrong == _problem(path):
         yield Finding(
             "damaged_log",
             "error",
@@ -34,6 +30,15 @@ def look_at_log(path: str) -> Iterator[Finding]:
             "than the database, or go on without; keep a copy of both files first",
             {"log": f"{path}-wal", "problem": wrong},
         )
+
+
+def _problem(path: str) -> str | None:
+    try:
+        with open(f"{path}-wal", "rb") as file:
+            head = file.read(_HEADER_BYTES)
+    except OSError:
+        return None
+    return _wrong(head, header_of(path).page_bytes) if head else None
 
 
 def _wrong(head: bytes, page_bytes: int) -> str | None:
