@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from fencepost_stress import cli, history, live, worker
 from fencepost_stress.clock import Clock
 from fencepost_stress.disk import make_disk
 from fencepost_stress.faults import FAULTS, POINTS, ClockError, ClockPath, Fault
-from fencepost_stress.history import Writer
+from fencepost_stress.history import Note, Writer
 from fencepost_stress.intruders import Intruders
 from fencepost_stress.mutants import MUTANTS
 from fencepost_stress.nemesis import Nemesis
 from fencepost_stress.plan import make_plan
+from fencepost_stress.sometimes import Sometimes
 from fencepost_stress.trials import sample
 
 HAS_NATIVE = engine_info().native_sqlite is not None
@@ -113,6 +115,7 @@ class Slow:
     """A crew whose one process takes 500 ms to begin."""
 
     def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.killed_at: list[int] = []
         self.now = 0
         self.intruders = Intruders(directory / "none", -1)
@@ -133,22 +136,65 @@ class Slow:
         """Nobody comes in its place."""
 
 
+def strike(
+    crew: Any, faults: tuple[Fault, ...], at: Iterable[int], monkeypatch: pytest.MonkeyPatch
+) -> Nemesis:
+    """Poll a nemesis at these moments of the crew's time."""
+    plan = make_plan(seed=1, engine="python", processes=2, seconds=1, faults=())
+    live.create(crew.directory / "live.bin", 2)
+    writer = Writer(crew.directory / "nemesis.jsonl")
+    plan = msgspec.structs.replace(plan, faults=faults)
+    struck = Nemesis(plan, crew, live.Board(crew.directory / "live.bin"), writer)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: crew.now * 1_000_000)
+    for crew.now in at:
+        struck.poll(0)
+    writer.close()
+    return struck
+
+
 def test_a_process_is_struck_once_it_has_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = make_plan(seed=1, engine="python", processes=2, seconds=1, faults=())
     faults = (Fault(100, "kill", 0), Fault(150, "kill", 0), Fault(900, "kill", 0))
-    live.create(tmp_path / "live.bin", 2)
-    writer = Writer(tmp_path / "nemesis.jsonl")
-    crew: Any = Slow(tmp_path)
-    plan = msgspec.structs.replace(plan, faults=faults)
-    struck = Nemesis(plan, crew, live.Board(tmp_path / "live.bin"), writer)
-    monkeypatch.setattr(time, "monotonic_ns", lambda: crew.now * 1_000_000)
-    for crew.now in range(0, 1200, 50):
-        struck.poll(0)
-    writer.close()
+    crew = Slow(tmp_path)
+    struck = strike(crew, faults, range(0, 1200, 50), monkeypatch)
     assert crew.killed_at == [500, 900]
     assert struck.done["kill"] == 2
+
+
+class Busy(Slow):
+    """A crew on a busy machine: each kill takes a second."""
+
+    def has_begun(self, slot: int) -> bool:
+        return True
+
+    def kill(self, slot: int) -> None:
+        super().kill(slot)
+        self.now += 1000
+
+    def pause(self, slot: int) -> None:
+        """It is stopped."""
+
+    def resume(self, slot: int) -> None:
+        """It goes on."""
+
+
+def test_nobody_is_stopped_for_longer_because_others_are_struck(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = (Fault(100, "pause", 0, duration_ms=700), *(Fault(150, "kill", 1) for _ in range(3)))
+    strike(Busy(tmp_path), faults, (100, 150), monkeypatch)
+    kinds = [note.kind for note in history.read(tmp_path / "nemesis.jsonl")]  # type: ignore[union-attr]
+    assert kinds == ["pause", "kill", "resume", "kill", "kill"]
+
+
+def test_who_is_stopped_twice_was_stopped_all_the_while() -> None:
+    found = Sometimes()
+    noted = [(10, "pause"), (20, "pause"), (30, "resume"), (40, "restart"), (90, "gone")]
+    found.faults(Note(at, kind, {"process": "a", "at": at}) for at, kind in noted)
+    assert found.paused == [("a", 10, 30)]
+    # It is as good as gone since it was asked to end: how long it takes is nobody's wait.
+    assert found.gone == {"a": 40}
 
 
 def test_a_clock_drifts_and_is_stepped() -> None:

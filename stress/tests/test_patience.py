@@ -54,9 +54,62 @@ def test_l1_a_longer_wait_with_a_reason_hides_no_other() -> None:
         evidence.pass_ms(waited_ms)
         evidence.clock("a")
         evidence.ok("a", None)
-    found = evidence.judge(Patience, holds=[(0, 10_000_000_000)])
+    found = evidence.judge(Patience, holds=[(0, 19_000_000_000)])
     assert (found.verdict, found.violation_count) == ("invalid", 1)
     assert found.details["longest_ms"] >= 20_000
+
+
+def slow(evidence: Evidence, *, idle: bool = True) -> None:
+    """A claim of `a` takes 6 s, while b is between two calls, or in one."""
+    evidence.claim_nothing("b")
+    if not idle:
+        evidence.invoke("b", "runs.claim_next", runner_id="b", claim_token="b/2", lease_ms=LEASE)
+    evidence.invoke("a", "runs.claim_next", runner_id="a", claim_token="a/1", lease_ms=LEASE)
+    evidence.pass_ms(6000)
+    evidence.clock("a")
+    evidence.ok("a", None)
+    if not idle:
+        evidence.clock("b")
+        evidence.ok("b", None)
+    evidence.claim_nothing("b")
+
+
+@pytest.mark.parametrize("held_ms, verdict", [(900, "invalid"), (1100, "valid")])
+def test_l1_a_reason_excuses_as_much_as_it_took(held_ms: int, verdict: str) -> None:
+    evidence = Evidence()
+    slow(evidence)
+    holds = [(2_000_000_000, (2000 + held_ms) * 1_000_000)]
+    assert evidence.judge(Patience, holds=holds).verdict == verdict
+
+
+@pytest.mark.parametrize("idle, verdict", [(True, "invalid"), (False, "valid")])
+def test_l1_who_is_stopped_between_two_calls_stops_nobody_else(idle: bool, verdict: str) -> None:
+    evidence = Evidence()
+    slow(evidence, idle=idle)
+    stop = (1_000_000_000, 3_000_000_000)
+    found = evidence.judge(Patience, pauses=[("b", *stop)])
+    assert found.verdict == verdict
+    assert evidence.judge(Patience, pauses=[("a", *stop)]).verdict == "valid"
+
+
+def test_l1_a_fault_that_is_over_is_no_reason_for_a_busy_answer() -> None:
+    evidence = Evidence()
+    evidence.pass_ms(1000)
+    busy(evidence, 5001)
+    assert evidence.judge(Patience, holds=[(0, 1_100_000_000)]).verdict == "invalid"
+    assert evidence.judge(Patience, holds=[(0, 1_600_000_000)]).verdict == "valid"
+
+
+@pytest.mark.parametrize("still_ms, verdict", [(500, "invalid"), (2000, "unknown")])
+def test_l1_nothing_is_decided_by_times_in_which_the_machine_stood_still(
+    still_ms: int, verdict: str
+) -> None:
+    evidence = Evidence()
+    slow(evidence)
+    still = [(2_000_000_000, (2000 + still_ms) * 1_000_000)]
+    found = evidence.judge(Patience, still=still)
+    assert found.verdict == verdict
+    assert found.details["still_ms"] == still_ms
 
 
 @pytest.mark.parametrize("every, verdict", [(2, "valid"), (100, "invalid")])
@@ -130,6 +183,22 @@ def test_l1_a_stretch_without_anything_in_a_long_life(stopped: bool, verdict: st
     found = evidence.judge(Patience, pauses=pauses)
     assert found.verdict == verdict
     assert stopped or "b starves: nothing for 40" in found.reason
+
+
+def test_l1_a_stretch_in_which_the_machine_stood_still_is_not_decided() -> None:
+    evidence = Evidence()
+    for number in range(1200):
+        evidence.claim_nothing("a")
+        if number < 800:
+            evidence.claim_nothing("b")
+        evidence.pass_ms(10)
+    evidence.claim_nothing("b")
+    assert evidence.judge(Patience).verdict == "invalid"
+    still = [(9_000_000_000, 10_500_000_000)]
+    found = evidence.judge(Patience, still=still)
+    assert found.verdict == "unknown"
+    assert "b starves" in found.reason
+    assert "the machine let nobody work" in found.reason
 
 
 @pytest.mark.parametrize("end_of", ["first", "last"])

@@ -95,6 +95,8 @@ def test_a_sleeper_that_is_stopped_sleeps_no_longer() -> None:
     assert evidence.judge(Woken).verdict == "invalid"
     assert evidence.judge(Woken, pauses=[("b", 10_000_000, 900_000_000)]).verdict == "valid"
     assert evidence.judge(Woken, pauses=[("a", 10_000_000, 900_000_000)]).verdict == "invalid"
+    found = evidence.judge(Woken, still=[(10_000_000, 900_000_000)])
+    assert (found.verdict, "the machine let nobody work" in found.reason) == ("unknown", True)
 
 
 def test_a_maker_that_was_killed_woke_nobody_perhaps() -> None:

@@ -156,6 +156,7 @@ def _end(
         pruned=plan.is_pruned,
         pauses=sometimes.paused,
         holds=sometimes.held,
+        still=sometimes.still,
         lives=dict(_lives(database.parent, sometimes)),
     )
 

@@ -47,17 +47,24 @@ class Nemesis:
 
     def poll(self, start: int) -> float:
         """Do what is due; gives the seconds until the next thing is."""
-        elapsed = (time.monotonic_ns() - start) // 1_000_000
-        while self._resumptions and self._resumptions[0][0] <= elapsed:
-            self._resume()
-        self._follow_up(elapsed)
+        elapsed = self._go_on(start)
         while self._due and self._due[0].at_ms <= elapsed:
             self._strike(self._due.pop(0), elapsed)
+            # On a busy machine a strike takes its time, and nobody is to be stopped for longer.
+            elapsed = self._go_on(start)
         coming = [fault.at_ms for fault in self._due[:1]]
         coming += [resumption[0] for resumption in self._resumptions[:1]]
         if self._leaving or self._full_until:
             return _TICK_SECONDS
         return max(0.0, (min(coming) - elapsed) / 1000) if coming else 1.0
+
+    def _go_on(self, start: int) -> int:
+        """End what is to end by now; gives the milliseconds since the start."""
+        elapsed = (time.monotonic_ns() - start) // 1_000_000
+        while self._resumptions and self._resumptions[0][0] <= elapsed:
+            self._resume()
+        self._follow_up(elapsed)
+        return elapsed
 
     def _strike(self, fault: Fault, elapsed: int) -> None:
         match fault.kind:
@@ -91,8 +98,9 @@ class Nemesis:
                 self._writer.note("restart", slot=fault.slot, process=name)
                 self._leaving[fault.slot] = (name, time.monotonic() + _LEAVING_SECONDS)
             case _:
-                self._crew.pause(fault.slot)
+                # Before it: on a busy machine the harness itself may have to wait in between.
                 self._writer.note("pause", slot=fault.slot, process=name, ms=fault.duration_ms)
+                self._crew.pause(fault.slot)
                 heapq.heappush(self._resumptions, (elapsed + fault.duration_ms, fault.slot, name))
         self.done[fault.kind] += 1
 

@@ -16,7 +16,16 @@ from pathlib import Path
 
 import msgspec
 
-from . import clock, ending as endings, environment, history, live, plan as plans, witness
+from . import (
+    clock,
+    ending as endings,
+    environment,
+    history,
+    live,
+    plan as plans,
+    stillness,
+    witness,
+)
 from .crew import Crew
 from .disk import Disk, make_disk
 from .ending import Ending
@@ -83,7 +92,7 @@ def _carry_out(
         load_end = crew.start + plan.load_ms * 1_000_000
         while (left := load_end - time.monotonic_ns()) > 0:
             wait = min(_TICK_SECONDS, nemesis.poll(crew.start), left / 1e9)
-            time.sleep(wait)
+            stillness.sleep(wait, nemesis_writer)
             wal.sample()
             if crew.collect() == 0:
                 break
@@ -93,7 +102,7 @@ def _carry_out(
         heal_started = (load_end + crew.clock_offset) // 1_000_000
         patience = time.monotonic() + plan.heal_limit_ms / 1000 + 5
         while crew.collect() and time.monotonic() < patience:
-            time.sleep(_TICK_SECONDS)
+            stillness.sleep(_TICK_SECONDS, nemesis_writer)
             wal.sample()
             watch(board.total(), dict(nemesis.done), "healing")
         left_over = crew.collect()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from .history import Note, Record
 from .operations import WAIT, Commit, Event, Op
 from .rows import RESOURCES, Change, QueueRow, RunRow, WatermarkRow
+from .stillness import STILL
 from .tokens import CALLS, uses
 
 _REFUSALS = {
@@ -32,7 +33,9 @@ class Sometimes:
         self.counts: Counter[str] = Counter()
         self.paused: list[tuple[str, int, int]] = []
         self.held: list[tuple[int, int]] = []
+        self.still: list[tuple[int, int]] = []
         self.gone: dict[str, int] = {}
+        """When each process had ended, or was asked to."""
         self.load: tuple[int, int] | None = None
         self._freed: set[str] = set()
 
@@ -49,13 +52,18 @@ class Sometimes:
                     self.paused.append((process, since.pop(process), record.mono))
             elif record.kind == "pause":
                 self.counts["worker paused"] += 1
-                since[process] = record.mono
+                since.setdefault(process, record.mono)
             elif record.kind == "resume" and process in since:
                 self.paused.append((process, since.pop(process), record.mono))
             elif record.kind == "hog":
                 self.held.append((int(record.facts["since"]), int(record.facts["until"])))
+            elif record.kind == STILL:
+                self.still.append((int(record.facts["since"]), int(record.facts["until"])))
+            elif record.kind == "restart":
+                # Leaving takes its time, but it makes no more calls.
+                self.gone[process] = record.mono
             elif record.kind == "gone":
-                self.gone[process] = int(record.facts["at"])
+                self.gone.setdefault(process, int(record.facts["at"]))
             elif record.kind == "load":
                 self.load = (record.mono, record.mono)
             elif record.kind == "healing" and self.load is not None:

@@ -60,7 +60,7 @@ class Life(NamedTuple):
     """When a process lived, in monotonic nanoseconds.
 
     `began` is when it was there and the load was on; `ended` when it was gone or the load
-    was over; `gone` when it was gone.
+    was over; `gone` when it was gone. Who is asked to end is as good as gone.
     """
 
     began: int
@@ -74,9 +74,10 @@ class End:
 
     `heal_started` is the wall time at which the faults had stopped, in milliseconds.
     `pauses` are the processes that were stopped, with their monotonic times; `holds` the
-    times in which a fault held the write lock. `lives` are the processes of which it is
-    known when they were there. `clock_error_ms` is how far two clocks of the run may be
-    apart. `pruned` is whether events and done runs may have gone without a witness.
+    times in which a fault held the write lock; `still` those in which the machine let not
+    even the harness work. `lives` are the processes of which it is known when they were
+    there. `clock_error_ms` is how far two clocks of the run may be apart. `pruned` is
+    whether events and done runs may have gone without a witness.
     """
 
     tables: Mapping[str, Iterable[TableRow]]
@@ -91,6 +92,7 @@ class End:
     pruned: bool = False
     pauses: Sequence[tuple[str, int, int]] = ()
     holds: Sequence[tuple[int, int]] = ()
+    still: Sequence[tuple[int, int]] = ()
     lives: Mapping[str, Life] = field(default_factory=dict)
 
 

@@ -3,13 +3,12 @@
 Of single calls:
 
 - A busy answer that comes before the timeout is over is wrong whatever the load.
-- One that comes after it is wrong unless somebody was made to hold the lock meanwhile: a
-  process that was stopped, or a fault that takes the lock.
-- So is any call that waits longer than the timeout without such a reason, also one that
-  never returns: until its process was gone, or until the end.
+- One that comes after it is wrong unless somebody was made to hold the lock for a tenth of
+  the timeout at least: a process that was stopped in a call, or a fault that takes the lock.
+- So is any call that waits longer than the timeout when such times are left out, also one
+  that never returns: until its process was gone, or until the end.
 
-Of workers, while the load is on. Times in which a process was stopped, or a fault held the
-lock, count for nobody: who is stopped may hold the lock.
+Of workers, while the load is on. Such times count for nobody (see `stalls`).
 
 - Nobody is without a call that had the lock for three seconds in which others had hundreds.
 - Nobody gets less than a twentieth of the mean rate; whoever gets nothing at all is one of
@@ -18,18 +17,22 @@ lock, count for nobody: who is stopped may hold the lock.
 
 A call had the lock when it read the clock and returned. Waiting for work is none of this:
 who sleeps in it wants nothing.
+
+What would be right but for times in which the machine let nobody work is undecided.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappush, heapreplace
 
 from ..durations import Durations
 from ..operations import NEVER, WAIT, Commit, Event, Op
 from .base import End, Finding, Ledger, Life
+from .stalls import STOOD_STILL, Between, Stalls
 
 _SLACK = 0.9
 _KEPT = 1000
@@ -71,12 +74,14 @@ class Patience:
         self._long: list[tuple[int, int, Op]] = []
         self._ticks: Counter[int] = Counter()
         self._latest = 0
+        self._between = Between()
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
             op = event.op
             if op is None or (type(event) is Commit and op.rows[0].seq != event.change.seq):
                 continue
+            self._between.add(op)
             self._latest = max(self._latest, op.invoked)
             if op.returned == NEVER:
                 self._open.append(op)
@@ -117,72 +122,106 @@ class Patience:
         share.served(op.returned)
 
     def finish(self, end: End) -> Finding:
-        excused = self._busy(end)
-        self._slow(end)
-        jain = self._fairness(end)
+        stalls = [Stalls(end, self._between, still=still) for still in (False, True)]
+        excused = self._busy(end, stalls)
+        self._slow(end, stalls)
+        jain = self._fairness(end, stalls)
         return self._ledger.finding(
             **{f"p{share}_ms": self._waits.percentile(share) for share in (50, 95, 99)},
             longest_ms=round(self._waits.longest / 1e6, 1),
             jain=jain,
             busy_excused=excused,
+            still_ms=sum(until - since for since, until in end.still) // 1_000_000,
         )
 
-    def _busy(self, end: End) -> int:
+    def _object(
+        self,
+        wrong: Callable[[Stalls], bool],
+        stalls: Sequence[Stalls],
+        message: str,
+        ops: Sequence[Op] = (),
+    ) -> bool:
+        """Object to what is wrong; where that is only as the machine stood still, doubt it.
+
+        `stalls` are without such times, and with them.
+        """
+        without, with_them = stalls
+        if not wrong(without):
+            return False
+        if wrong(with_them):
+            self._ledger.violation(message, ops)
+        else:
+            self._ledger.doubt(f"{message}; {STOOD_STILL}")
+        return True
+
+    def _busy(self, end: End, stalls: Sequence[Stalls]) -> int:
         """Judge the busy answers; gives how many had their reason."""
         timeout = end.busy_timeout_ms * 1_000_000
-        excused = 0
+        wrong = 0
         for op in self._late:
             waited = op.returned - op.invoked
-            if waited >= _SLACK * timeout and _held(op, op.returned, end):
-                excused += 1
-            else:
-                self._ledger.violation(
-                    f"{op.name} was told busy after {waited / 1e6:.0f} ms; the busy timeout is "
-                    f"{end.busy_timeout_ms} ms and nobody was made to hold the lock",
-                    [op],
-                )
-        return excused
+            wrong += self._object(
+                partial(_is_unfounded, op, timeout),
+                stalls,
+                f"{op.name} was told busy after {waited / 1e6:.0f} ms; the busy timeout is "
+                f"{end.busy_timeout_ms} ms and nobody was made to hold the lock",
+                [op],
+            )
+        return len(self._late) - wrong
 
-    def _slow(self, end: End) -> None:
+    def _slow(self, end: End, stalls: Sequence[Stalls]) -> None:
         """Judge the calls that took long, and those that never returned."""
         timeout = end.busy_timeout_ms * 1_000_000
         for wait, _, op in sorted(self._long, key=lambda entry: entry[1]):
-            if wait > timeout and not _held(op, op.returned, end):
-                self._ledger.violation(f"{op.name} waited for {wait / 1e6:.0f} ms", [op])
+            if wait > timeout:
+                message = f"{op.name} waited for {wait / 1e6:.0f} ms"
+                self._object(partial(_is_over, op, op.returned, timeout), stalls, message, [op])
         for op in self._open:
             life = end.lives.get(op.process)
             until = max(self._latest, op.invoked) if life is None else life.gone
             allowed = timeout + op.args.get("timeout_ms", 0) * 1_000_000
-            if until - op.invoked > allowed and not _held(op, until, end):
-                self._ledger.violation(
-                    f"{op.name} had not returned after {(until - op.invoked) / 1e6:.0f} ms, "
-                    "when its process was ended or the run was over",
-                    [op],
-                )
+            self._object(
+                partial(_is_over, op, until, allowed),
+                stalls,
+                f"{op.name} had not returned after {(until - op.invoked) / 1e6:.0f} ms, "
+                "when its process was ended or the run was over",
+                [op],
+            )
 
-    def _fairness(self, end: End) -> float:
-        stalls = _joined([*((since, until) for _, since, until in end.pauses), *end.holds])
+    def _fairness(self, end: End, stalls: Sequence[Stalls]) -> float | None:
+        """Judge what each got of the time that it had; gives Jain's index, None without any."""
         shares = self._during_load(end.lives)
-        rates, starved = {}, set()
+        starved = {
+            process
+            for process, share in shares.items()
+            for since, until in share.stretches
+            if self._starved(process, since, until, stalls)
+        }
+        rates = {one: self._rates(shares, one) for one in stalls}
+        judged = rates[stalls[0]]
+        if not any(judged.values()):
+            return None
+        mean = sum(judged.values()) / len(judged)
+        if sum(share.calls for share in shares.values()) >= _LEAST_CALLS:
+            for process in sorted(judged.keys() - starved):
+                self._object(
+                    partial(_is_slow, process, rates),
+                    stalls,
+                    f"{process} starves: {judged[process]:.1f} calls a second, "
+                    f"where the mean is {mean:.1f}",
+                )
+        squares = sum(rate * rate for rate in judged.values())
+        return round(sum(judged.values()) ** 2 / (len(judged) * squares), 3)
+
+    def _rates(self, shares: Mapping[str, _Share], stalls: Stalls) -> dict[str, float]:
+        """Calls a second, of those who had the time to make some."""
+        rates = {}
         for process, share in shares.items():
-            for since, until in share.stretches:
-                if self._starved(process, since, until, stalls):
-                    starved.add(process)
-            stalled = _within(stalls, share.first, share.last)
+            stalled = stalls.within(process, share.first, share.last)
             active = share.last - share.first - stalled - share.asleep
             if active >= _STRETCH_NS:
                 rates[process] = share.calls * 1e9 / active
-        if not any(rates.values()):
-            return 1.0
-        mean = sum(rates.values()) / len(rates)
-        enough = sum(share.calls for share in shares.values()) >= _LEAST_CALLS
-        for process, rate in rates.items():
-            if enough and rate < _STARVING * mean and process not in starved:
-                self._ledger.violation(
-                    f"{process} starves: {rate:.1f} calls a second, where the mean is {mean:.1f}"
-                )
-        squares = sum(rate * rate for rate in rates.values())
-        return round(sum(rates.values()) ** 2 / (len(rates) * squares), 3)
+        return rates
 
     def _during_load(self, lives: Mapping[str, Life]) -> dict[str, _Share]:
         """Each process's share of its life under load, also of one that got nothing."""
@@ -199,40 +238,35 @@ class Patience:
             share.served(life.ended)
         return shares
 
-    def _starved(
-        self, process: str, since: int, until: int, stalls: Sequence[tuple[int, int]]
-    ) -> bool:
+    def _starved(self, process: str, since: int, until: int, stalls: Sequence[Stalls]) -> bool:
         """Judge a stretch in which a process got nothing."""
-        idle = until - since - _within(stalls, since, until)
         # Whole ticks between, so that what it got itself at the ends is not among them.
         ticks = range(since // _TICK_NS + 1, until // _TICK_NS)
         others = sum(self._ticks[tick] for tick in ticks)
-        if idle <= _STRETCH_NS or others < _MEANWHILE:
+        if others < _MEANWHILE:
             return False
-        self._ledger.violation(
+        idle = until - since - stalls[0].within(process, since, until)
+        return self._object(
+            lambda one: until - since - one.within(process, since, until) > _STRETCH_NS,
+            stalls,
             f"{process} starves: nothing for {idle / 1e6:.0f} ms, in which others had "
-            f"{others:,} calls"
+            f"{others:,} calls",
         )
+
+
+def _is_unfounded(op: Op, timeout: int, stalls: Stalls) -> bool:
+    """Whether a busy answer came too soon, or nobody was made to hold the lock."""
+    if op.returned - op.invoked < _SLACK * timeout:
         return True
+    return stalls.within(op.process, op.invoked, op.returned) < (1 - _SLACK) * timeout
 
 
-def _held(op: Op, until: int, end: End) -> bool:
-    """Whether somebody was made to hold the lock, or the caller was stopped, during the call."""
-    stretches = [(since, stop) for _, since, stop in end.pauses]
-    return any(since < until and stop > op.invoked for since, stop in [*stretches, *end.holds])
+def _is_over(op: Op, until: int, allowed: int, stalls: Stalls) -> bool:
+    """Whether a call took longer than it is allowed to."""
+    return until - op.invoked - stalls.within(op.process, op.invoked, until) > allowed
 
 
-def _within(stretches: Iterable[tuple[int, int]], since: int, until: int) -> int:
-    """How much of a time falls into stretches that do not overlap."""
-    return sum(max(0, min(stop, until) - max(start, since)) for start, stop in stretches)
-
-
-def _joined(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same times, each once."""
-    joined: list[tuple[int, int]] = []
-    for since, until in sorted(stretches):
-        if joined and since <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(until, joined[-1][1]))
-        else:
-            joined.append((since, until))
-    return joined
+def _is_slow(process: str, rates: Mapping[Stalls, Mapping[str, float]], stalls: Stalls) -> bool:
+    """Whether a process got far less than the mean."""
+    among = rates[stalls]
+    return process in among and among[process] * len(among) < _STARVING * sum(among.values())

@@ -10,7 +10,8 @@ invocation of the next call that changed it:
 
 Leases that end are left out: nobody wakes for them, who waits looks at the time itself. So
 are changes of calls that never returned: they may have been killed before they could wake
-anybody. While the waiter is stopped, no time passes for it.
+anybody. While the waiter is stopped, no time passes for it; where the machine stood still,
+nothing is decided.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from ..operations import NEVER, WAIT, Commit, Event, Op
 from ..rows import QUEUE, RUNS, Change, QueueRow, RunEventRow, RunRow
 from .base import End, Finding, Ledger
+from .stalls import STOOD_STILL, joined, within
 
 BOUND_MS = 1000
 _BOUND_NS = BOUND_MS * 1_000_000
@@ -119,21 +121,21 @@ class Woken:
             mono, wall = wait.clock[0]
             due = mono + (row.available_at - wall + end.clock_error_ms) * 1_000_000
             since = max(since, due)
-        stopped = sum(
-            max(0, min(until, late.until) - max(start, since))
-            for process, start, until in end.pauses
-            if process == wait.process
+        pauses = [(start, until) for process, start, until in end.pauses if process == wait.process]
+        slept = late.until - since - within(joined(pauses), since, late.until)
+        if slept <= _BOUND_NS:
+            return
+        change = late.work.change
+        message = (
+            f"{wait.process} slept for {slept / 1e6:.0f} ms beside {change.table} "
+            f"{change.place}, for which it waited"
         )
-        slept = late.until - since - stopped
-        if slept > _BOUND_NS:
-            change = late.work.change
-            self._ledger.exercised += not _told_of_something(wait)
-            self._ledger.violation(
-                f"{wait.process} slept for {slept / 1e6:.0f} ms beside {change.table} "
-                f"{change.place}, for which it waited",
-                [late.work.maker, wait],
-                [change],
-            )
+        lost = joined([*pauses, *end.still])
+        if late.until - since - within(lost, since, late.until) <= _BOUND_NS:
+            self._ledger.doubt(f"{message}; {STOOD_STILL}")
+            return
+        self._ledger.exercised += not _told_of_something(wait)
+        self._ledger.violation(message, [late.work.maker, wait], [change])
 
 
 def _told_of_something(wait: Op) -> bool:
