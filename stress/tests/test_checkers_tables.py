@@ -12,6 +12,7 @@ from fencepost_stress.checkers.e1_once import Once
 from fencepost_stress.checkers.o1_order import Order
 from fencepost_stress.checkers.s2_takeover import BOUND_MS, Takeover
 from fencepost_stress.checkers.w1_feed import Feed
+from fencepost_stress.operations import Op, Seen
 from fencepost_stress.rows import RUNS
 
 # E1
@@ -196,6 +197,25 @@ def late_takeover(*, somebody_asks: bool, older: bool = False) -> Evidence:
 
 def test_s2_a_takeover_that_comes_too_late() -> None:
     assert late_takeover(somebody_asks=True).judge(Takeover).verdict == "invalid"
+
+
+def test_s2_a_takeover_is_too_late_however_many_ask() -> None:
+    """8,000 calls a second: more than are kept one by one."""
+    evidence = Evidence()
+    evidence.enqueue("a", "r1")
+    ended = evidence.now + LEASE
+    evidence.now = ended + 15_000
+    evidence.claim("b", "r1")
+    first, *rest = evidence.events()
+    checker = Takeover()
+    checker.feed([first])
+    for number in range(120_000):
+        # Each may have asked after the takeover, so none is wrong by itself.
+        op = Op("b", number, "runs.claim_next", {}, 0, "ok", low=1, high=2)
+        op.clock = [(0, ended + number // 8)]
+        checker.feed([Seen(op)])
+    checker.feed(rest)
+    assert "15000 ms after its lease had ended" in checker.finish(evidence.ending()).reason
 
 
 def test_s2_what_is_older_goes_first_however_often() -> None:

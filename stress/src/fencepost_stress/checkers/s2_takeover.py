@@ -41,8 +41,13 @@ class _Asked:
         self._got: list[Any] = []
 
     def add(self, now: int, got: Any) -> None:
-        """Times are made to grow: clocks may differ."""
-        self._times.append(max(now, self._times[-1]) if self._times else now)
+        """Times are made to grow: clocks may differ. Of one millisecond the last in order counts,
+        so that what is kept reaches back far enough, however many ask."""
+        if self._times and now <= self._times[-1]:
+            before = self._got[-1]
+            self._got[-1] = None if got is None or before is None else max(before, got)
+            return
+        self._times.append(now)
         self._got.append(got)
         if len(self._times) > _KEPT:
             del self._times[: _KEPT // 2], self._got[: _KEPT // 2]
