@@ -53,12 +53,12 @@ if [ ! -x "$root/usr/bin/pypy3" ]; then
     }
 fi
 # In a mount namespace of their own, /proc and /dev are gone again with the last process.
-mkdir -p "$root/work"
+mkdir -p "$root/suite"
 exec unshare --mount --fork sh -c '
     root=$1 work=$2
     shift 2
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
-    mount --bind "$work" "$root/work"
-    exec chroot "$root" sh /work/run /usr/bin/pypy3 "$@"
+    mount --bind "$work" "$root/suite"
+    exec chroot "$root" sh /suite/run /usr/bin/pypy3 "$@"
 ' sh "$root" "$work" "$@"
