@@ -247,3 +247,18 @@ def test_a_call_that_was_killed_before_it_read_the_clock_made_no_change() -> Non
     row = WatermarkRow("s", 0, text_of(evidence.now))
     evidence.change(WATERMARKS, ("s",), row)
     assert owners(evidence) == [("b", 1)]
+
+
+def test_two_claims_of_one_millisecond_that_were_both_killed_have_a_row_each() -> None:
+    evidence = Evidence()
+    expires = evidence.now + LEASE
+    for number in (1, 2):
+        evidence.put("a", f"k{number}", f"s{number}")
+    for number, process in enumerate("bc", 1):
+        evidence.invoke(process, "queue.claim_next", controllers=["c"], lease_ms=LEASE)
+        evidence.clock(process)
+        row = evidence.key(f"k{number}")
+        claimed = {"claim_token": f"t{number}", "claim_version": 1, "claim_expires_at": expires}
+        evidence.change(QUEUE, ("c", f"k{number}"), row._replace(**claimed))
+    assert owners(evidence)[-2:] == [("b", 1), ("c", 1)]
+    assert evidence.judge(Replay).verdict == "valid"

@@ -96,8 +96,8 @@ class Leftovers:
         op = _best(self._unknown.get(known, ()), known, change)
         if op is None and self._traces:
             trace = identity.trace_in(change, known)
-            waiting = None if trace is None else self._traces.get(trace)
-            op = waiting[0] if waiting else None
+            waiting = () if trace is None else self._traces.get(trace, ())
+            op = next((one for one in waiting if sharing.in_window(one, change)), None)
         return op
 
     def spend(self, op: Op, change: Change, known: Identity) -> None:

@@ -324,7 +324,8 @@ class _Joiner:
         before = len(op.rows)
         self._give(op, change)
         if op.status == "unknown":
-            self._give_further(op, change.seq, len(op.rows) - before)
+            if op.name.endswith("_many"):
+                self._give_further(op, change.seq, len(op.rows) - before)
             self._left.settle(op, change, known)
         return op
 
