@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from fencepost_stress.blackbox.calls import ENDED, Call, Calls, deaths, join
@@ -73,13 +75,19 @@ def test_who_ended_well_holds_nothing_any_more() -> None:
     assert explainable(only(join([ended, second], {}), "x"), model)
 
 
-def slept(wait_ms: int, put_at_ms: int, got_at_ms: int, *others: list[Record]) -> Finding:
+def slept(
+    wait_ms: int,
+    put_at_ms: int,
+    got_at_ms: int,
+    *others: list[Record],
+    still: Sequence[tuple[int, int]] = (),
+) -> Finding:
     """Of a claim from 0 on that got what was put while it waited; the first finding of Q1."""
     second = 1_000_000
     getter = [begin("b", "b"), Invoke(0, 1, "claim", {"wait_ms": wait_ms})]
     getter.append(Ok(got_at_ms * second, 1, {"run_id": "x", "handle": None}))
     putter = [begin("a", "a"), *call(1, put_at_ms * second - 1, "enqueue", run_id="x")]
-    evidence = Evidence(join([putter, getter, *others], {}), Terms("session", 0, 0), [])
+    evidence = Evidence(join([putter, getter, *others], {}), Terms("session", 0, 0), [], still)
     (found,) = Empty().check(evidence)
     return found
 
@@ -94,6 +102,12 @@ def test_q1_a_claim_that_sleeps_beside_an_item(put_at_ms: int, verdict: str) -> 
         assert found.reason == f"b slept for {2500 - put_at_ms} ms beside 'x', for which it waited"
         assert {op.name for op in found.violations[0].ops} == {"enqueue", "claim"}
     assert found.details["woken_late"] == (put_at_ms < 1250)
+
+
+def test_q1_a_machine_that_stood_still_wakes_nobody() -> None:
+    assert slept(2500, 1, 2500, still=[(1_000_000_000, 1_500_000_000)]).verdict == "invalid"
+    found = slept(2500, 1, 2500, still=[(1_000_000_000, 2_400_000_000)])
+    assert (found.verdict, "the machine let nobody work" in found.reason) == ("unknown", True)
 
 
 def test_q1_an_item_that_somebody_else_may_have_had_is_held_against_nobody() -> None:

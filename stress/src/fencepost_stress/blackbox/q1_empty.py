@@ -16,6 +16,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 
 from ..checkers.base import Finding, Ledger
+from ..checkers.stalls import STOOD_STILL, within
 from ..operations import NEVER, Op
 from .calls import Call
 from .terms import Evidence, Terms
@@ -57,12 +58,15 @@ class Empty:
             ledger.exercised += 1
             late += slept > wait // 2
             if slept > _LATE_NS and not ghosts.before(call.high - slept, call.high):
-                around = evidence.calls.by_run[str(call.run)]
-                ledger.violation(
+                message = (
                     f"{call.op.process} slept for {slept / 1e6:.0f} ms beside {call.run!r}, "
-                    "for which it waited",
-                    [one.op for one in around if one.low <= call.high],
+                    "for which it waited"
                 )
+                if slept - within(evidence.still, call.high - slept, call.high) <= _LATE_NS:
+                    ledger.doubt(f"{message}; {STOOD_STILL}")
+                    continue
+                around = evidence.calls.by_run[str(call.run)]
+                ledger.violation(message, [one.op for one in around if one.low <= call.high])
         yield ledger.finding(free_spans=len(free), woken_late=late)
 
 

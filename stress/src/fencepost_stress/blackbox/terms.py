@@ -21,8 +21,9 @@ class Terms:
 
 @dataclass(slots=True, frozen=True)
 class Evidence:
-    """All there is: the calls, and what the queue held at the end."""
+    """All there is: the calls, what the queue held at the end, and when the machine stood still."""
 
     calls: Calls
     terms: Terms
     items: Sequence[Item]
+    still: Sequence[tuple[int, int]] = ()

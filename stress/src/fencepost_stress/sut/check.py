@@ -21,6 +21,7 @@ from ..history import TornHistoryError
 from ..judging import judged
 from ..operations import Event, Seen
 from ..plan import Plan
+from ..stillness import STILL
 from ..verdict import RunVerdict, property_of, run_verdict, sometimes_of
 from .adapter import Item
 from .capabilities import MIXED, WAIT, Capabilities
@@ -41,10 +42,11 @@ def check(directory: Path) -> RunVerdict:
     try:
         calls, killed = _read(directory)
         items = msgspec.json.decode((directory / "dump.json").read_bytes(), type=list[Item])
+        still = _still(directory)
     except (TornHistoryError, FileNotFoundError) as error:
         problems.append(f"the evidence can't be read to its end: {error}")
-        calls, killed, items = Calls(), {}, []
-    evidence = Evidence(calls, _terms(setup), items)
+        calls, killed, items, still = Calls(), {}, [], []
+    evidence = Evidence(calls, _terms(setup), items, still)
     budget = plan.checker_budget_seconds
     properties = tuple(
         property_of(_promised(finding, setup.capabilities), seconds)
@@ -87,6 +89,12 @@ def _read(directory: Path) -> tuple[Calls, dict[str, int]]:
     killed = deaths(history.read(folder / "nemesis.jsonl"))
     paths = sorted(folder.glob("worker-*.jsonl"))
     return join((history.read(path) for path in paths), killed), killed
+
+
+def _still(directory: Path) -> list[tuple[int, int]]:
+    """When the machine let not even the harness work."""
+    notes = history.notes(directory / "history" / "nemesis.jsonl", STILL)
+    return [(int(note.facts["since"]), int(note.facts["until"])) for note in notes]
 
 
 def _terms(setup: Setup) -> Terms:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from .. import clock, ending as endings, live, plan as plans
+from .. import clock, ending as endings, live, plan as plans, stillness
 from ..crew import Crew
 from ..ending import Ending
 from ..history import Writer
@@ -87,7 +87,8 @@ def execute(
         writer.note("load")
         load_end = crew.start + plan.load_ms * 1_000_000
         while (left := load_end - time.monotonic_ns()) > 0 and crew.collect():
-            time.sleep(min(_TICK_SECONDS, nemesis.poll(crew.start), left / 1e9))
+            wait = min(_TICK_SECONDS, nemesis.poll(crew.start), left / 1e9)
+            stillness.sleep(wait, writer)
             watch(board.total(), dict(nemesis.done), "load")
         nemesis.relent()
         writer.note("healing")
