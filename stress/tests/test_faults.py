@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from fencepost import engine_info
-from fencepost.errors import StoreFullError
+from fencepost.errors import StoreBusyError, StoreFullError
 from fencepost_stress import cli, history, live, worker
 from fencepost_stress.clock import Clock
 from fencepost_stress.disk import make_disk
@@ -71,6 +71,30 @@ def test_a_disk_that_stays_full_is_given_up(
         worker._open(orders, plan, Clock(0), live.Cell(tmp_path / "live.bin", 0), writer)
     writer.close()
     assert [note.kind for note in history.notes(tmp_path / "history.jsonl", "not opened")]
+
+
+@pytest.mark.parametrize("in_storm, tries", [(False, 3), (True, 1)])
+def test_a_lock_that_is_held_is_waited_for_but_not_in_a_storm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_storm: bool, tries: int
+) -> None:
+    answers: list[Any] = [StoreBusyError("held"), StoreBusyError("held"), None]
+    made = []
+
+    def opened(*_: Any, **__: Any) -> Any:
+        made.append(answers[len(made)])
+        if made[-1] is not None:
+            raise made[-1]
+
+    monkeypatch.setattr(worker, "open_store", opened)
+    monkeypatch.setattr(worker, "_ROOM_SECONDS", 0)
+    live.create(tmp_path / "live.bin", 1)
+    place = (str(tmp_path), "d", "python", "worker", 0, 1, 0, 0, 0)
+    orders = worker.Orders(*place, waits_to_open=in_storm)
+    plan = make_plan(seed=1, engine="python", processes=2, seconds=1, faults=("hog", "storm"))
+    writer = Writer(tmp_path / "history.jsonl")
+    with pytest.raises(StoreBusyError) if in_storm else nullcontext():
+        worker._open(orders, plan, Clock(0), live.Cell(tmp_path / "live.bin", 0), writer)
+    assert len(made) == tries
 
 
 def test_an_intruder_holds_the_lock_and_says_when(tmp_path: Path) -> None:

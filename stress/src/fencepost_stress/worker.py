@@ -113,7 +113,7 @@ def _open(
     """The store, as soon as there is room to open it in, and nobody is made to hold its lock.
 
     Both last for a while only, so who finds no end to it gives up, like one who finds
-    anything else wrong.
+    anything else wrong. In a storm, when all open at once, no fault has begun yet.
     """
     patience = time.monotonic() + _ROOM_LIMIT_SECONDS
     while True:
@@ -129,7 +129,7 @@ def _open(
         except FencepostError as error:
             full = orders.small_disk and error.code in _NO_ROOM
             held = error.code == "busy" and _LOCK_IS_HELD.intersection(plan.faults_asked)
-            if not (full or held) or time.monotonic() > patience:
+            if not (full or (held and not orders.waits_to_open)) or time.monotonic() > patience:
                 writer.note("not opened", code=error.code, said=str(error))
                 raise
         time.sleep(_ROOM_SECONDS)
