@@ -90,6 +90,8 @@ def test_l1_who_is_stopped_between_two_calls_stops_nobody_else(idle: bool, verdi
     found = evidence.judge(Patience, pauses=[("b", *stop)])
     assert found.verdict == verdict
     assert evidence.judge(Patience, pauses=[("a", *stop)]).verdict == "valid"
+    # Who prunes holds the lock, and makes no call that is recorded.
+    assert evidence.judge(Patience, pauses=[("b", *stop)], pruned=True).verdict == "valid"
 
 
 def test_l1_a_fault_that_is_over_is_no_reason_for_a_busy_answer() -> None:

@@ -62,7 +62,8 @@ class Stalls:
         everybody = [
             (since, until)
             for process, since, until in end.pauses
-            if not between.holds_nothing(process, since, until)
+            # Pruning holds the lock, and is no call in the history.
+            if end.pruned or not between.holds_nothing(process, since, until)
         ]
         self._everybody = joined([*everybody, *end.holds, *(end.still if still else ())])
         own: defaultdict[str, list[_Stretch]] = defaultdict(list)
