@@ -209,6 +209,20 @@ def test_a_token_that_is_used_once_more_after_a_failure(ended: str) -> None:
     assert evidence.judge(Replay).verdict == "valid"
 
 
+def test_of_two_uses_that_are_lost_the_one_at_the_time_of_the_change_made_it() -> None:
+    evidence = Evidence()
+    token = evidence.enqueue("a", "r1")
+    for took_effect in (False, True):
+        evidence.now += 10
+        evidence.invoke("a", "runs.park", run_id="r1", claim_token=token)
+        evidence.clock("a")
+        if took_effect:
+            evidence.change(RUNS, ("r1",), parked(evidence))
+        evidence.info("a", "io")
+    assert owners(evidence) == [("a", 1), ("a", 3)]
+    assert evidence.judge(Replay).verdict == "valid"
+
+
 def test_a_refused_claim_that_holds_nevertheless_is_found() -> None:
     evidence = Evidence()
     token = evidence.enqueue("a", "r1")

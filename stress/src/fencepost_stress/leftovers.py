@@ -20,6 +20,7 @@ from . import identity, sharing
 from .identity import OWNED_KEY, Identity
 from .operations import Op
 from .rows import Change
+from .times import text_of
 
 
 class Leftovers:
@@ -116,8 +117,16 @@ class Leftovers:
 def _best(calls: Iterable[Op], known: Identity, change: Change) -> Op | None:
     """One that explains the change, else one that was about."""
     about = [op for op in calls if sharing.in_window(op, change)]
-    fitting = (op for op in about if _fits(op, known, change))
+    fitting = (op for op in about if _fits(op, known, change) and _at_its_time(op, change))
     return next(fitting, about[0] if about else None)
+
+
+def _at_its_time(op: Op, change: Change) -> bool:
+    """Whether the change bears the time that the call read, if it bears any."""
+    stamp = getattr(change.after, "updated_at", None)
+    if stamp is None or stamp == getattr(change.before, "updated_at", None):
+        return True
+    return op.now is not None and stamp == text_of(op.now)
 
 
 def _fits(op: Op, known: Identity, change: Change) -> bool:
