@@ -78,6 +78,16 @@ def test_who_is_told_of_what_never_was_is_lied_to(kind: str) -> None:
     assert evidence.judge(Replay).verdict == "invalid"
 
 
+@pytest.mark.parametrize("slept_ms, wrong", [(5000, 0), (4000, 1)])
+def test_who_is_told_of_nothing_has_waited_until_the_timeout(slept_ms: int, wrong: int) -> None:
+    evidence = Waiting()
+    evidence.begin(runs=True)
+    evidence.end(NOTHING, slept_ms)
+    found = evidence.judge(Woken)
+    assert found.violation_count == wrong
+    assert not wrong or "was told of nothing after 4000 ms" in found.reason
+
+
 def test_what_somebody_else_takes_wakes_nobody() -> None:
     evidence = Waiting()
     evidence.begin(runs=True)

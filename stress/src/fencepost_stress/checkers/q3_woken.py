@@ -8,6 +8,8 @@ invocation of the next call that changed it:
 - a key that nobody has claimed, from its due time on, by the waiter's clock;
 - an event after the one that the waiter named.
 
+A wait that was told of nothing has gone on until its timeout.
+
 Leases that end are left out: nobody wakes for them, who waits looks at the time itself. So
 are changes of calls that never returned: they may have been killed before they could wake
 anybody. While the waiter is stopped, no time passes for it; where the machine stood still,
@@ -27,6 +29,7 @@ from .stalls import STOOD_STILL, joined, within
 
 BOUND_MS = 1000
 _BOUND_NS = BOUND_MS * 1_000_000
+_ROUNDING_NS = 1_000_000
 
 
 @dataclass(slots=True)
@@ -70,6 +73,18 @@ class Woken:
                 # Who had to look again slept in between.
                 self._ledger.exercised += len(op.clock) > 1 and _told_of_something(op)
                 self._waiting.append(op)
+                self._for_nothing(op)
+
+    def _for_nothing(self, op: Op) -> None:
+        """Who is told of nothing has waited for as long as was asked."""
+        timeout, waited = op.args.get("timeout_ms"), op.returned - op.invoked
+        early = timeout is None or waited < timeout * 1_000_000 - _ROUNDING_NS
+        if early and not _told_of_something(op):
+            self._ledger.violation(
+                f"{op.process} was told of nothing after {waited / 1e6:.0f} ms, "
+                f"and would have waited for {'ever' if timeout is None else f'{timeout} ms'}",
+                [op],
+            )
 
     def _commit(self, change: Change, op: Op | None) -> None:
         returned = op is not None and op.status == "ok" and op.returned != NEVER
