@@ -21,7 +21,7 @@ from .sut import MUTANT
 from .verdict import RunVerdict
 
 SCHEMA = "fencepost-stress/mutants/1"
-ROUNDS = 5
+ROUNDS = 10
 PATIENCE_MS = 1500
 HEALING_MS = 6000
 """Broken stores strand work; nobody needs to wait for it as long as in a real run."""
