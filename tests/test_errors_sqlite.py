@@ -12,7 +12,8 @@ import pytest
 import fencepost
 from fencepost import errors, failures
 from fencepost.errors import FencepostError
-from tests.support import SetClock, enqueue, outcome, sql, without_ids
+from tests.conftest import OpenStore
+from tests.support import SetClock, enqueue, outcome, refused, sql, without_ids
 
 
 def test_a_foreign_trigger_that_aborts(both_engines: tuple[str, ...], tmp_path: Path) -> None:
@@ -107,3 +108,18 @@ def test_sqlites_codes(code: int, cls: type[FencepostError]) -> None:
     assert error.sqlite_code == code
     assert "/a/b.sqlite" in str(error)
     assert str(code) in str(error)
+
+
+def test_rows_that_a_missing_index_would_refuse(open_store: OpenStore, path: str) -> None:
+    with open_store(path) as store:
+        for run_id, parent in [("parent", None), ("a", "parent"), ("b", None)]:
+            enqueue(store, run_id, parent_run_id=parent)
+    sql(
+        path,
+        "DROP INDEX workflow_run_queue_parent",
+        "UPDATE workflow_run_queue SET parent_run_id = 'parent' WHERE run_id = 'b'",
+    )
+    with refused("corrupt") as caught:
+        open_store(path)
+    assert "a unique index is missing" in str(caught[0])
+    assert "workflow_run_queue.parent_run_id" in str(caught[0])

@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 from . import logs
 from .engine.protocol import Engine
-from .errors import UnsupportedSchemaError
+from .errors import CorruptStoreError, FencepostError, UnsupportedSchemaError
 from .statements import script
 
 SCHEMA_ID = "pi-workflows.controller-store.v1"
 _MOST_LOOKS = 20
+_SQLITE_CONSTRAINT_UNIQUE = 2067
 
 _Columns: TypeAlias = "dict[str, dict[str, tuple[str, bool, int]]]"
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)", re.DOTALL)
@@ -63,7 +64,8 @@ def prepare(engine: Engine, path: str, *, read_only: bool) -> None:
     """Check the file behind `engine`, and create what is missing of its layout.
 
     Raises UnsupportedSchemaError for a foreign, a newer or (read-only) an unfinished
-    file; nothing was written to it then. Another process may make a layout meanwhile:
+    file; nothing was written to it then; CorruptStoreError where a unique index is missing
+    and rows contradict it. Another process may make a layout meanwhile:
     nothing is created then either, and its layout is looked at.
     """
     for _ in range(_MOST_LOOKS):
@@ -79,12 +81,25 @@ def prepare(engine: Engine, path: str, *, read_only: bool) -> None:
         engine.use_wal()
         if not missing and _version(engine) == version:
             return
-        if missing and engine.create_schema(version, schema_id):
+        if missing and _create(engine, path, version, schema_id):
             logs.created(path, missing, new=schema_id is None)
             return
     raise UnsupportedSchemaError(
         f"{path}: another program changes its tables all the time; open it when that is done"
     )
+
+
+def _create(engine: Engine, path: str, version: int, schema_id: str | None) -> bool:
+    try:
+        return engine.create_schema(version, schema_id)
+    except FencepostError as error:
+        if error.sqlite_code != _SQLITE_CONSTRAINT_UNIQUE:
+            raise
+        raise CorruptStoreError(
+            f"{path}: a unique index is missing, and rows contradict it by now ({error}); "
+            "restore a backup, or remove the rows that are too many",
+            sqlite_code=error.sqlite_code,
+        ) from error
 
 
 def _version(engine: Engine) -> int:
