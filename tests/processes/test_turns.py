@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import fencepost
+from fencepost.engine.python.turns import HAND_OVER_SECONDS, Turns
+from fencepost.rendezvous import Place, folder
 from tests.processes.remote import Child
 
 SECONDS = 2.0
@@ -89,6 +92,26 @@ def test_the_dead_and_the_stopped_in_the_line_delay_nobody(
     stopped.resume()
     assert stopped.end().run_id.startswith("run-")
     assert not line.exists()
+
+
+def test_who_hands_over_leaves_the_lock_alone_for_a_moment(path: Path) -> None:
+    place = Place(folder(str(path), "line"))
+    place.take()
+    woken: list[bool] = []
+    waiter = threading.Thread(target=lambda: woken.append(place.sleep(10.0)))
+    waiter.start()
+    tried: list[float] = []
+
+    def try_lock() -> bool:
+        tried.append(time.monotonic())
+        return True
+
+    began = time.monotonic()
+    assert Turns(str(path), 5_000).take(try_lock, began)
+    waiter.join()
+    place.leave()
+    assert woken == [True]
+    assert tried[0] - began >= HAND_OVER_SECONDS
 
 
 def test_without_a_place_to_wait_everybody_still_gets_the_lock(

@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 use crate::error::Result;
 use crate::rendezvous::{Place, folder, names, wake_first};
 
-const LEAST_TURN: Duration = Duration::from_micros(2500);
+const LEAST_TURN: Duration = Duration::from_millis(2);
 const LEAST_TURN_CALLS: u32 = 8;
 const SHORT_CALL: Duration = Duration::from_micros(120);
 const SHORT_TURN_CALLS: u32 = 150;
 const IDLE: Duration = Duration::from_millis(50);
+const HAND_OVER: Duration = Duration::from_millis(1);
 const FIRST_TICK: Duration = Duration::from_millis(1);
 const FIRST_TICK_MOST: Duration = Duration::from_millis(10);
 const FIRST_TICK_GROWS: u32 = 20;
@@ -79,13 +80,13 @@ impl Turns {
             let waiting = names(&self.folder);
             if !waiting.is_empty() {
                 wake_first(&self.folder, &waiting);
-                return self.wait(try_lock, deadline);
+                return self.wait(try_lock, deadline, true);
             }
             self.began.set(Some(now));
             self.calls.set(0);
         }
         self.calls.set(self.calls.get().saturating_add(1));
-        Ok(try_lock()? || self.wait(try_lock, deadline)?)
+        Ok(try_lock()? || self.wait(try_lock, deadline, false)?)
     }
 
     /// Whether this process has had its turn, or made nothing of it.
@@ -100,9 +101,14 @@ impl Turns {
         calls >= SHORT_TURN_CALLS || lasted > SHORT_CALL * calls
     }
 
-    fn wait(&self, try_lock: impl Fn() -> Result<bool>, deadline: Instant) -> Result<bool> {
+    fn wait(
+        &self,
+        try_lock: impl Fn() -> Result<bool>,
+        deadline: Instant,
+        handed_over: bool,
+    ) -> Result<bool> {
         let came = Instant::now();
-        let locked = self.stand_in_line(try_lock, deadline);
+        let locked = self.stand_in_line(try_lock, deadline, handed_over);
         // The next in the line learns that it is the first now.
         wake_first(&self.folder, &names(&self.folder));
         if matches!(locked, Ok(true)) {
@@ -118,8 +124,13 @@ impl Turns {
         &self,
         try_lock: impl Fn() -> Result<bool>,
         deadline: Instant,
+        handed_over: bool,
     ) -> Result<bool> {
         let place = Place::take(&self.folder);
+        if handed_over {
+            // Whoever was woken needs a moment; without it the lock would not change hands.
+            place.sleep(HAND_OVER);
+        }
         let mut since = None;
         while !try_lock()? {
             let now = Instant::now();

@@ -2,8 +2,8 @@
 
 SQLite's own busy handler sleeps longer the longer it has waited, so that old waiters
 lose to new ones. Here a process that finds the lock taken joins a line (`rendezvous`).
-Whoever has had its turn and finds somebody in the line wakes the first of it and joins
-the end itself. Within its turn a process goes on without looking, which keeps the cost
+Whoever has had its turn and finds somebody in the line wakes the first of it, joins the
+end itself, and leaves the lock alone for a moment. Within its turn a process goes on without looking, which keeps the cost
 of handing over small; how long a turn lasts is argued in `docs/contention.md`.
 
 The line is only a hint. The lock is SQLite's, and everybody in the line also tries it
@@ -22,11 +22,12 @@ from contextlib import suppress
 
 from ...rendezvous import Place, folder, names, wake
 
-LEAST_TURN_SECONDS = 0.0025
+LEAST_TURN_SECONDS = 0.002
 LEAST_TURN_CALLS = 8
 SHORT_CALL_SECONDS = 0.00012
 SHORT_TURN_CALLS = 150
 IDLE_SECONDS = 0.05
+HAND_OVER_SECONDS = 0.001
 FIRST_TICK_SECONDS = 0.001
 FIRST_TICK_MOST_SECONDS = 0.01
 FIRST_TICK_GROWS = 20
@@ -54,7 +55,7 @@ class Turns:
             waiting = names(self._folder)
             if waiting:
                 self._wake_first(waiting)
-                return self._wait(try_lock, deadline)
+                return self._wait(try_lock, deadline, handed_over=True)
             self._began, self._calls = now, 0
         self._calls += 1
         return try_lock() or self._wait(try_lock, deadline)
@@ -65,11 +66,16 @@ class Turns:
             return lasted > IDLE_SECONDS
         return self._calls >= SHORT_TURN_CALLS or lasted > SHORT_CALL_SECONDS * self._calls
 
-    def _wait(self, try_lock: Callable[[], bool], deadline: float) -> bool:
+    def _wait(
+        self, try_lock: Callable[[], bool], deadline: float, *, handed_over: bool = False
+    ) -> bool:
         place = Place(self._folder)
         came, since = time.monotonic(), None
         try:
             place.take()
+            if handed_over:
+                # Whoever was woken needs a moment; without it the lock would not change hands.
+                place.sleep(HAND_OVER_SECONDS)
             while not try_lock():
                 now = time.monotonic()
                 if now >= deadline:
