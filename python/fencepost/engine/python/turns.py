@@ -3,8 +3,9 @@
 SQLite's own busy handler sleeps longer the longer it has waited, so that old waiters
 lose to new ones. Here a process that finds the lock taken joins a line (`rendezvous`).
 Whoever has had its turn and finds somebody in the line wakes the first of it, joins the
-end itself, and leaves the lock alone for a moment. Within its turn a process goes on without looking, which keeps the cost
-of handing over small; how long a turn lasts is argued in `docs/contention.md`.
+end itself, and leaves the lock alone for a moment. Within its turn a process goes on
+without looking, which keeps the cost of handing over small; how long a turn lasts is
+argued in `docs/contention.md`.
 
 The line is only a hint. The lock is SQLite's, and everybody in the line also tries it
 now and then: neither a process that dies or is stopped, nor a foreign one that does not
