@@ -15,6 +15,10 @@ class Heats:
         self._period = every_ms * 1_000_000
         self._last = -1
 
+    def ahead_ms(self, elapsed_ns: int) -> int:
+        """How long something may take that is to be over when the next heat lines up."""
+        return max(0, self._period - elapsed_ns % self._period - _LINE_UP_NS) // 1_000_000
+
     def due(self, elapsed_ns: int) -> int | None:
         """The number of the heat that is on, once for each; None when it was had before."""
         heat, into = divmod(elapsed_ns, self._period)

@@ -14,6 +14,9 @@ from .recorder import Held, Recorder
 
 _REMEMBERED = 12
 _WAIT_MS = 200
+_RACED = 4
+"""For so many parents a heat races: those who start apart meet at the second one."""
+
 _LONG_WAIT_MS = 2500
 _SILENT_SECONDS = 1.8
 _GLANCE_SECONDS = 0.002
@@ -76,17 +79,22 @@ class Actor:
         return f"{kind}-{self._name}-{self._serial}"
 
     def _race(self) -> bool:
-        """At set moments everybody adds a child to one parent, or the same item."""
+        """At set moments everybody adds children to the same parents, or the same item."""
         if not self._recorder.operations & {"parents", "unique"}:
             return False
-        heat = self._heats.due(time.monotonic_ns() - self._start)
+        heat = self._heats.due(self._elapsed_ns)
         if heat is None:
             return False
         if "parents" in self._recorder.operations and (heat % 2 or not self._unique_ids):
-            self._recorder.enqueue(self._unique("child"), f"parent-{heat}")
+            for parent in range(_RACED):
+                self._recorder.enqueue(self._unique("child"), f"parent-{heat}-{parent}")
         else:
             self._recorder.enqueue(f"same-{heat}")
         return True
+
+    @property
+    def _elapsed_ns(self) -> int:
+        return time.monotonic_ns() - self._start
 
     @property
     def _unique_ids(self) -> bool:
@@ -108,7 +116,8 @@ class Actor:
 
     def _claim(self) -> None:
         waits = "wait" in self._recorder.operations and self._random.random() < 0.3
-        held = self._recorder.claim(_WAIT_MS if waits else 0)
+        most = min(_WAIT_MS, self._heats.ahead_ms(self._elapsed_ns))
+        held = self._recorder.claim(most if waits else 0)
         if held is None:
             self._owed = max(self._owed, 1)
             return
@@ -143,10 +152,17 @@ class Actor:
     def _outlive(self, held: Held) -> None:
         """Work longer than the lease, by little or more, then go on as if nothing had been."""
         late = self._random.choice((0.5, 1, 2, 4, 8, 40))
-        time.sleep((self._lease_ms + late) / 1000)
+        self._rest((self._lease_ms + late) / 1000)
         if self._random.random() < 0.5:
             self._recorder.use(self._random.choice(self._uses), held)
         self._recorder.use("complete", held)
+
+    def _rest(self, seconds: float) -> None:
+        """Sleep, but miss no heat: most clients are asleep at most times."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, (self._heats.ahead_ms(self._elapsed_ns) + 1) / 1000))
+            self._race()
 
     @property
     def _comes_back(self) -> bool:
