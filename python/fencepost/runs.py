@@ -5,19 +5,19 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-from .engine.protocol import NewRun, Row
-from .errors import CorruptRowError, FencepostError, InvalidArgumentError
-from .facet import Facet, new_token
+from .engine.protocol import Row
+from .errors import CorruptRowError, FencepostError
+from .facet import new_token
 from .pages import DEFAULT_PAGE, Page, each
 from .records import Run
-from .shown import shown
+from .run_arguments import excluded, new_run, new_run_of, run_claims
+from .run_sources import RunSources
 from .validation import (
     choice,
     integer,
     items as checked_items,
-    json_value,
     key,
     lease_ms as checked_lease,
     run_id as checked_run_id,
@@ -25,13 +25,9 @@ from .validation import (
 )
 
 STATUSES = ("claimed", "parked", "done")
-_NEW_RUN_MEMBERS = frozenset(
-    "run_id workflow_name workflow_source_ref input runner_id lease_ms claim_token "
-    "affinity_runner_id parent_run_id".split()
-)
 
 
-class Runs(Facet):
+class Runs(RunSources):
     """`store.runs`. A claim lasts until its lease ends; only its token can use it."""
 
     __slots__ = ()
@@ -66,16 +62,16 @@ class Runs(Facet):
         Returns the run. Raises RunExistsError, ContinuationExistsError and
         InvalidArgumentError.
         """
-        new = _checked_run(
-            run_id,
-            workflow_name,
-            workflow_source_ref,
-            input,
-            runner_id,
-            claim_token,
-            lease_ms,
-            affinity_runner_id,
-            parent_run_id,
+        new = new_run(
+            run_id=run_id,
+            workflow_name=workflow_name,
+            workflow_source_ref=workflow_source_ref,
+            input=input,
+            runner_id=runner_id,
+            claim_token=claim_token,
+            lease_ms=lease_ms,
+            affinity_runner_id=affinity_runner_id,
+            parent_run_id=parent_run_id,
         )
         result = _run_or_error(self._engine.enqueue_runs([new], time_ms(now))[0])
         if isinstance(result, FencepostError):
@@ -90,7 +86,7 @@ class Runs(Facet):
         Returns the run, or the error that refused it, in each item's place. Bad arguments
         in any item raise InvalidArgumentError, and nothing is inserted.
         """
-        new = [_new_run(item) for item in checked_items(items, "items")]
+        new = [new_run_of(item) for item in checked_items(items, "items")]
         results = self._engine.enqueue_runs(new, time_ms(now))
         return [_run_or_error(row) for row in results]
 
@@ -162,7 +158,7 @@ class Runs(Facet):
             key(runner_id, "runner_id"),
             [token],
             checked_lease(lease_ms),
-            _run_ids(exclude_run_ids),
+            excluded(exclude_run_ids),
             time_ms(now),
         )
         return Run.from_row(rows[0]) if rows else None
@@ -186,7 +182,7 @@ class Runs(Facet):
             key(runner_id, "runner_id"),
             tokens,
             checked_lease(lease_ms),
-            _run_ids(exclude_run_ids),
+            excluded(exclude_run_ids),
             time_ms(now),
         )
         return [_claimed(row) for row in rows]
@@ -214,7 +210,7 @@ class Runs(Facet):
         now: datetime | str | None = None,
     ) -> builtins.list[bool]:
         """`renew` for many (run_id, claim_token) in one transaction, a result for each."""
-        given = _claims(claims)
+        given = run_claims(claims)
         results = self._engine.renew_runs(given, checked_lease(lease_ms), time_ms(now))
         return self._each_kept("runs.renew", given, results)
 
@@ -252,7 +248,7 @@ class Runs(Facet):
         self, *, claims: Iterable[tuple[str, str]], now: datetime | str | None = None
     ) -> builtins.list[bool]:
         """`complete` for many (run_id, claim_token) in one transaction, a result for each."""
-        given = _claims(claims)
+        given = run_claims(claims)
         return self._each_kept(
             "runs.complete", given, self._engine.complete_runs(given, time_ms(now))
         )
@@ -263,60 +259,6 @@ class Runs(Facet):
         if not deleted:
             self._refused("runs.delete", run_id)
         return deleted
-
-    def repair_source(
-        self,
-        *,
-        run_id: str,
-        workflow_name: str,
-        workflow_source_ref: str,
-        runner_id: str,
-        claim_token: str,
-        lease_ms: int,
-        now: datetime | str | None = None,
-    ) -> Literal["unchanged", "claimed", False]:
-        """Give a run that is not done its right source, and claim it when that is needed.
-
-        Returns `"unchanged"` for a parked run that has the source already, `"claimed"`
-        after a claimable run (parked, expired, or live under this very token) got the name
-        and the source, and False otherwise.
-        """
-        outcome = self._engine.repair_source(
-            checked_run_id(run_id),
-            key(workflow_name, "workflow_name"),
-            key(workflow_source_ref, "workflow_source_ref"),
-            key(runner_id, "runner_id"),
-            key(claim_token, "claim_token"),
-            checked_lease(lease_ms),
-            time_ms(now),
-        )
-        if outcome == "unchanged":
-            return "unchanged"
-        return "claimed" if outcome == "claimed" else False
-
-    def claim_legacy_source(
-        self,
-        *,
-        run_id: str,
-        workflow_name: str,
-        old_workflow_path: str,
-        workflow_source_ref: str,
-        runner_id: str,
-        claim_token: str,
-        lease_ms: int,
-        now: datetime | str | None = None,
-    ) -> bool:
-        """Rewrite the source of a claimable run that has the old one or the new, and claim it."""
-        return self._engine.claim_legacy_source(
-            checked_run_id(run_id),
-            key(workflow_name, "workflow_name"),
-            key(old_workflow_path, "old_workflow_path"),
-            key(workflow_source_ref, "workflow_source_ref"),
-            key(runner_id, "runner_id"),
-            key(claim_token, "claim_token"),
-            checked_lease(lease_ms),
-            time_ms(now),
-        )
 
 
 def _run_or_error(result: Row | Exception) -> Run | FencepostError:
@@ -332,65 +274,3 @@ def _claimed(row: Row) -> Run | CorruptRowError:
         return Run.from_row(row)
     except CorruptRowError as corrupt:
         return corrupt
-
-
-def _new_run(item: Mapping[str, Any]) -> NewRun:
-    if type(item) is not dict and not issubclass(type(item), Mapping):
-        raise InvalidArgumentError(f"items: expected dicts, not {type(item).__name__}")
-    for member in item:
-        if member not in _NEW_RUN_MEMBERS:
-            raise InvalidArgumentError(f"items: a run has no member {shown(member)}; remove it")
-    given = item.get
-    return _checked_run(
-        given("run_id"),
-        given("workflow_name"),
-        given("workflow_source_ref"),
-        given("input"),
-        given("runner_id"),
-        given("claim_token"),
-        given("lease_ms"),
-        given("affinity_runner_id"),
-        given("parent_run_id"),
-    )
-
-
-def _checked_run(
-    run_id: Any,
-    workflow_name: Any,
-    workflow_source_ref: Any,
-    input: Any,
-    runner_id: Any,
-    claim_token: Any,
-    lease_ms: Any,
-    affinity_runner_id: Any,
-    parent_run_id: Any,
-) -> NewRun:
-    return (
-        checked_run_id(run_id),
-        key(workflow_name, "workflow_name"),
-        key(workflow_source_ref, "workflow_source_ref"),
-        json_value(input, "input"),
-        key(runner_id, "runner_id"),
-        new_token() if claim_token is None else key(claim_token, "claim_token"),
-        checked_lease(lease_ms),
-        None if affinity_runner_id is None else key(affinity_runner_id, "affinity_runner_id"),
-        None if parent_run_id is None else checked_run_id(parent_run_id, "parent_run_id"),
-    )
-
-
-def _claims(claims: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    checked = []
-    for claim in checked_items(claims, "claims"):
-        if not isinstance(claim, (tuple, list)) or len(claim) != 2:
-            raise InvalidArgumentError("claims: expected pairs of (run_id, claim_token)")
-        checked.append((checked_run_id(claim[0]), key(claim[1], "claim_token")))
-    return checked
-
-
-def _run_ids(run_ids: Iterable[str]) -> list[str]:
-    if type(run_ids) is tuple and not run_ids:
-        return []
-    return [
-        checked_run_id(item, "exclude_run_ids")
-        for item in checked_items(run_ids, "exclude_run_ids")
-    ]
