@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from .holders import command, locks
-from .shown import readable
+from .shown import one_line, readable
 
 logger = logging.getLogger("fencepost")
 # An application that configures no logging hears nothing, not even warnings on stderr.
@@ -18,24 +18,38 @@ SLOW_WAIT_SECONDS = 1.0
 """A wait for the write lock that is worth a line: a fifth of the usual busy timeout."""
 
 
+def _say(level: int, message: str, path: str, *values: object, trace: bool = False) -> None:
+    """One line of the log, about the store at `path`; names in it can't make it two."""
+    if logger.isEnabledFor(level):
+        plain = (one_line(value) if isinstance(value, str) else value for value in values)
+        logger.log(
+            level,
+            f"%s: {message}",
+            one_line(readable(path)),
+            *plain,
+            exc_info=trace,
+            stacklevel=2,
+        )
+
+
 def opened(path: str, engine: str, reason: str, *, read_only: bool) -> None:
     """A store was opened; `reason` says why this engine serves it."""
     how = " for reading" if read_only else ""
-    logger.debug("%s: opened%s with the %s engine: %s", readable(path), how, engine, reason)
+    _say(logging.DEBUG, "opened%s with the %s engine: %s", path, how, engine, reason)
 
 
 def closed(path: str) -> None:
     """A store was closed."""
-    logger.debug("%s: closed", readable(path))
+    _say(logging.DEBUG, "closed", path)
 
 
 def created(path: str, missing: frozenset[str], *, new: bool) -> None:
     """Tables, indexes and triggers were made; of a file that is not new only the additions."""
     if new:
-        logger.info("%s: the schema was created", readable(path))
+        _say(logging.INFO, "the schema was created", path)
     else:
         names = ", ".join(sorted(missing))
-        logger.info("%s: added to the shared tables: %s", readable(path), names)
+        _say(logging.INFO, "added to the shared tables: %s", path, names)
 
 
 def held_up(path: str, mode: str, pages: int, moved: int) -> None:
@@ -44,10 +58,10 @@ def held_up(path: str, mode: str, pages: int, moved: int) -> None:
     if logger.isEnabledFor(level):
         held = locks(path) or {}
         who = ", ".join(f"{pid} ({command(pid)})" for pid in sorted(held) if "read" in held[pid])
-        logger.log(
+        _say(
             level,
-            "%s: the %s checkpoint moved %d of %d pages, others read or write%s",
-            readable(path),
+            "the %s checkpoint moved %d of %d pages, others read or write%s",
+            path,
             mode,
             moved,
             pages,
@@ -58,7 +72,7 @@ def held_up(path: str, mode: str, pages: int, moved: int) -> None:
 def waited(path: str, seconds: float) -> None:
     """A write stood in the line for the write lock."""
     if seconds >= SLOW_WAIT_SECONDS:
-        logger.warning("%s: waited %.1f s for the write lock", readable(path), seconds)
+        _say(logging.WARNING, "waited %.1f s for the write lock", path, seconds)
 
 
 def refused(path: str, operation: str, subject: str) -> None:
@@ -71,24 +85,25 @@ def refused(path: str, operation: str, subject: str) -> None:
     """
     # To ask whether a claim is live is no sign of trouble; to act on a lost one is.
     level = logging.DEBUG if operation == "runs.verify" else logging.WARNING
-    logger.log(
-        level,
-        "%s: %s of %s refused: the claim is lost or expired",
-        readable(path),
-        operation,
-        subject,
-    )
+    _say(level, "%s of %s refused: the claim is lost or expired", path, operation, subject)
 
 
 def listener_raised(path: str, listener: object, kind: str, *, again: bool) -> None:
     """A listener has raised the exception that is being handled."""
     if again:
-        logger.debug("%s: a listener raised again, on %s", readable(path), kind)
+        _say(logging.DEBUG, "a listener raised again, on %s", path, kind)
     else:
-        logger.exception(
-            "%s: the listener %r raised on the event %s; it is told of further events, "
+        _say(
+            logging.ERROR,
+            "the listener %s raised on the event %s; it is told of further events, "
             "and further errors of it are logged as debug messages",
-            readable(path),
-            listener,
+            path,
+            repr(listener),
             kind,
+            trace=True,
         )
+
+
+def not_measured(path: str, error: Exception) -> None:
+    """A store's rows could not be counted for a scrape."""
+    _say(logging.WARNING, "not in the metrics: %s", path, str(error))

@@ -25,3 +25,14 @@ def shown(value: object) -> str:
 def readable(path: str) -> str:
     """A path as text that any encoder takes; its bytes that are no UTF-8 become U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
+
+
+def one_line(text: str) -> str:
+    """Text that is one line everywhere: whatever can't be printed stands there as an escape.
+
+    So neither a name that somebody else chose nor a path forges a line of a log or sends
+    commands to a terminal; that takes more than line feeds (U+0085, U+2028, ESC).
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

@@ -191,3 +191,30 @@ def test_a_path_that_is_no_text(
     messages = [message for _, message in said()]
     assert len(messages) == 4
     assert all(message.startswith(f"{tmp_path}/caf\ufffd: ") for message in messages)
+
+
+def test_a_name_makes_no_line_of_its_own(
+    open_store: Callable[..., Store], tmp_path: Path, said: Callable[[], Said]
+) -> None:
+    """Neither that of a file nor a key, which may hold U+0085, U+2028 and U+2029."""
+    key = "a\x85FORGED\u2028FORGED\u2029FORGED"
+    with open_store(tmp_path / f"{key}\nFORGED\x1b[31m") as store:
+        put(store, key=key)
+        claim = store.queue.claim_next(controllers=["ctl"], lease_ms=1000, now=at())
+        assert claim is not None
+        assert store.queue.settle(claim=claim)
+        assert not store.queue.settle(claim=claim)
+
+        class Listener:
+            def __repr__(self) -> str:
+                return f"{key}\nFORGED"
+
+            def __call__(self, event: object) -> None:
+                raise ValueError
+
+        store.hooks.add(Listener())
+        store.queue.enqueue(controller="ctl", key=key)
+    messages = [message for _, message in said()]
+    assert len(messages) >= 6, messages
+    assert all(message.isprintable() for message in messages), messages
+    assert sum("settle of ctl/a\\x85FORGED\\u2028FORGED" in message for message in messages) == 1

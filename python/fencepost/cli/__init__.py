@@ -31,6 +31,7 @@ from . import (
 )
 from .arguments import Declined, JsonParser, Parser
 from .exits import BAD_USAGE, FAILED, INTERRUPTED, OK
+from .output import say
 
 _COMMANDS = (
     info,
@@ -97,7 +98,7 @@ def _complain(
         said = {"code": code, "message": message, "retryable": retryable}
         print(json.dumps({"error": said}), file=sys.stderr)
     else:
-        print(f"{who}: {message}", file=sys.stderr)
+        say(f"{who}: {message}", sys.stderr)
 
 
 def _stress(arguments: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from ..engine.select import CHOICES
 from .exits import BAD_USAGE, FAILED, described
+from .output import safe
 
 Command = Callable[[argparse.Namespace], int]
 DEFAULT_LIMIT = 50
@@ -29,7 +30,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(BAD_USAGE, f"{self.prog}: {message}\n")
+        self.exit(BAD_USAGE, f"{safe(f'{self.prog}: {message}')}\n")
 
 
 class JsonParser(Parser):

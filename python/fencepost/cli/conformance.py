@@ -10,6 +10,7 @@ from typing import Any
 from ..conformance.subjects import CommandSubject, StoreSubject, Subject
 from ..conformance.vectors import CaseResult, run_file
 from ..errors import FencepostError
+from .output import say
 
 
 def add_parser(commands: Any) -> None:
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         for path in arguments.files:
             results.extend(run_file(path, subject))
     except (OSError, ValueError, FencepostError) as error:
-        print(f"fencepost conformance: {error}", file=sys.stderr)
+        say(f"fencepost conformance: {error}", sys.stderr)
         return 254
     finally:
         if command is not None:
@@ -67,10 +68,10 @@ def _summary(results: list[CaseResult], failed: list[CaseResult]) -> dict[str, A
 
 def _print(files: list[str], results: list[CaseResult], failed: list[CaseResult]) -> None:
     for result in failed:
-        print(f"{result.file}: {result.case}: differs")
+        say(f"{result.file}: {result.case}: differs")
         for difference in result.differences:
-            print(f"    {difference}")
+            say(f"    {difference}")
     for path in files:
         of_file = [result for result in results if result.file == path]
         passed = sum(result.passed for result in of_file)
-        print(f"{path}: {passed} of {len(of_file)} cases pass")
+        say(f"{path}: {passed} of {len(of_file)} cases pass")

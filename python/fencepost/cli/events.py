@@ -14,7 +14,7 @@ from ..store import Store, engine_of
 from .arguments import count, limit_option, on_store
 from .exits import INTERRUPTED, OK
 from .interrupts import interruptible
-from .output import as_json, or_dash, page_size, safe
+from .output import as_json, or_dash, page_size, say
 from .stores import reading
 
 _PAGE = 500
@@ -100,7 +100,7 @@ def _print_event(event: Event, arguments: argparse.Namespace) -> None:
         as_json(event.to_dict())
         return
     subject = f"{event.controller}/{event.key}"
-    print(safe(f"{event.seq}  {event.recorded_at}  {subject}  {event.type}  {_payload(event)}"))
+    say(f"{event.seq}  {event.recorded_at}  {subject}  {event.type}  {_payload(event)}")
 
 
 def feed(arguments: argparse.Namespace) -> int:
@@ -161,11 +161,9 @@ def _print_run_event(event: RunEvent, arguments: argparse.Namespace) -> None:
         as_json(event.to_dict())
         return
     runner = or_dash(event.runner_id)
-    print(
-        safe(
-            f"{event.seq}  {event.recorded_at}  {event.run_id}  {event.workflow_ref}  "
-            f"{event.type}  {runner}  {_payload(event)}"
-        )
+    say(
+        f"{event.seq}  {event.recorded_at}  {event.run_id}  {event.workflow_ref}  "
+        f"{event.type}  {runner}  {_payload(event)}"
     )
 
 

@@ -21,7 +21,7 @@ from ..opening import open as open_store
 from ..store import Store, engine_of
 from .arguments import UsageError, on_store
 from .exits import OK
-from .output import as_json
+from .output import as_json, say
 from .rows import TABLES, pages
 from .stores import reading
 
@@ -58,7 +58,7 @@ def export(arguments: argparse.Namespace) -> int:
     if arguments.json:
         as_json({"path": arguments.target, "rows": counts})
     else:
-        print(f"{arguments.target}: {sum(counts.values())} rows", file=sys.stderr)
+        say(f"{arguments.target}: {sum(counts.values())} rows", sys.stderr)
     return OK
 
 

@@ -30,7 +30,7 @@ from ..validation import integer
 from .arguments import UsageError, on_store
 from .exits import OK
 from .export import FORMAT
-from .output import as_json, safe
+from .output import as_json, say
 from .rows import TABLES, problem
 from .stores import path_of
 
@@ -77,7 +77,7 @@ def import_lines(arguments: argparse.Namespace) -> int:
     if arguments.json:
         as_json({"path": path, "rows": counts})
     else:
-        print(f"{safe(path)}: {sum(counts.values())} rows imported")
+        say(f"{path}: {sum(counts.values())} rows imported")
     return OK
 
 

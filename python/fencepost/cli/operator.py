@@ -21,7 +21,7 @@ from ..store import engine_of
 from ..validation import payload as checked_payload
 from .arguments import Declined, UsageError, on_store
 from .exits import OK
-from .output import as_json, lease, safe
+from .output import as_json, lease, safe, say
 from .resources import queue_row
 from .stores import writing
 
@@ -99,7 +99,7 @@ def _give_back(arguments: argparse.Namespace, *, also_live: bool) -> int:
     if arguments.json:
         as_json({"run_id": run.run_id, "status": "parked", "event_seq": seq})
     else:
-        print(f"run {safe(run.run_id)} is parked (event {seq} of the feed)")
+        say(f"run {run.run_id} is parked (event {seq} of the feed)")
     return OK
 
 
@@ -166,7 +166,7 @@ def requeue(arguments: argparse.Namespace) -> int:
         shown = {**where, "lifted": token is not None, "available_at": found, "event_seq": seq}
         as_json(shown)
     else:
-        print(safe(f"{name} {_due(found, at)} (event {seq})"))
+        say(f"{name} {_due(found, at)} (event {seq})")
     return OK
 
 
@@ -196,6 +196,6 @@ def _confirm(arguments: argparse.Namespace, question: str) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError(f"{question} Nobody can be asked here; give --yes")
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{safe(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UsageError("not confirmed; nothing was done")

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from ..clock import ms_from_time
 from ..errors import InvalidArgumentError
+from ..shown import one_line
 
 _COLORS = {"error": "31", "warning": "33", "note": "36", "good": "32", "head": "1"}
 _MEASURED = 200
@@ -36,9 +37,12 @@ def as_json(value: Any) -> None:
 
 def safe(text: object) -> str:
     """Text without control characters, which a stored value must not send to a terminal."""
-    return "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in str(text)
-    )
+    return one_line(str(text))
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print one line, whatever names and paths are in it."""
+    print(safe(text), file=sys.stdout if stream is None else stream)
 
 
 def colored(text: str, color: str, stream: TextIO | None = None) -> str:

@@ -12,7 +12,7 @@ from ..errors import InvalidArgumentError
 from ..maintenance import CHECKPOINTS
 from .arguments import UsageError, count, on_store, positive
 from .exits import FAILED, OK
-from .output import as_json, pairs
+from .output import as_json, pairs, say
 from .stores import reading, writing
 
 _AGE = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
@@ -96,7 +96,7 @@ def backup(arguments: argparse.Namespace) -> int:
     if arguments.json:
         as_json({"path": arguments.target})
     else:
-        print(f"{arguments.target} is a whole and verified copy")
+        say(f"{arguments.target} is a whole and verified copy")
     return OK
 
 

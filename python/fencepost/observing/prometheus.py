@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from .. import logs
 from ..errors import FencepostError, StoreClosedError
-from ..logs import logger
 from ..maintenance import Stats
 from ..shown import readable
 from ..store import Store
@@ -106,7 +106,7 @@ class StoreCollector(Collector):
                     self.remove(store)
                 except FencepostError as error:
                     # One store that can't be read now takes nobody else's numbers away.
-                    logger.warning("%s: not in the metrics: %s", readable(store.path), error)
+                    logs.not_measured(store.path, error)
                 else:
                     _fill(families, readable(store.path), stats)
             yield from families
