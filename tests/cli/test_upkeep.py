@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 import fencepost
+from fencepost.cli import main
 from fencepost.conformance.operations import dump
 from tests.cli.support import Cli
 from tests.processes.remote import Child
@@ -174,6 +177,52 @@ def test_an_import_overwrites_nothing(cli: Cli, filled: str, tmp_path: Path) -> 
     assert done.code == 254
     assert (tmp_path / "new.sqlite.unfinished").read_text() == "somebody else's"
     assert not (tmp_path / "new.sqlite").exists()
+
+
+def test_an_import_where_files_have_one_name(
+    cli: Cli, engine: str, filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system without hard links: it is noticed before a row is read."""
+
+    def refuse(*_names: str) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    lines = exported(cli)
+    monkeypatch.setattr(os, "link", refuse)
+    target, file = tmp_path / "folder" / "new.sqlite", tmp_path / "lines"
+    import_it = ["import", str(file), "--store", str(target), "--engine", engine]
+    file.write_text("\n".join(lines[:-1]))
+    assert main(import_it) == 1
+    assert [name for name, rows in tables(target, engine).items() if rows] == ["schema_info"]
+    file.write_text("\n".join(lines))
+    assert main(import_it) == 0
+    assert tables(target, engine) == tables(Path(filled), engine)
+    assert [left.name for left in target.parent.iterdir()] == ["new.sqlite"]
+
+
+def test_a_name_that_is_taken_meanwhile(
+    cli: Cli,
+    engine: str,
+    filled: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Another process makes a file while the import is at it: that one stays."""
+    target, file, link = tmp_path / "new.sqlite", tmp_path / "lines", os.link
+    file.write_text("\n".join(exported(cli)))
+
+    def late(source: str, name: str) -> None:
+        if name == str(target):
+            target.write_text("somebody else's")
+        link(source, name)
+
+    monkeypatch.setattr(os, "link", late)
+    assert main(["import", str(file), "--store", str(target), "--engine", engine]) == 1
+    said = f"fencepost: {target}: can't be made: File exists; nothing was done\n"
+    assert capsys.readouterr().err == said
+    assert target.read_text() == "somebody else's"
+    assert [left.name for left in tmp_path.glob("new*")] == ["new.sqlite"]
 
 
 @pytest.mark.parametrize("taken", ["resources", "run_events"])

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
 from ..canonical import parse_json
-from ..errors import (
-    FencepostError,
-    InvalidArgumentError,
-    StoreIOError,
-    UnsupportedSchemaError,
-)
+from ..errors import FencepostError, InvalidArgumentError, UnsupportedSchemaError
 from ..layout import SCHEMA_ID, expected_columns
-from ..opening import create_folders, open as open_store
+from ..opening import open as open_store
 from ..store import Store, engine_of
 from ..validation import integer
 from .arguments import UsageError, on_store
 from .exits import OK
 from .export import FORMAT
 from .output import as_json, say
+from .placing import in_place
 from .rows import TABLES, problem
 from .stores import path_of
 
@@ -72,69 +67,13 @@ def import_lines(arguments: argparse.Namespace) -> int:
         if header is None:
             raise InvalidArgumentError("import: there are no lines; use what export wrote")
         path = path_of(arguments)
-        with _in_place(path) as where, open_store(where, engine=arguments.engine) as store:
+        with in_place(path) as where, open_store(where, engine=arguments.engine) as store:
             counts = _fill(store, header, lines)
     if arguments.json:
         as_json({"path": path, "rows": counts})
     else:
         say(f"{path}: {sum(counts.values())} rows imported")
     return OK
-
-
-@contextmanager
-def _in_place(path: str) -> Iterator[str]:
-    """Where to import to: the store itself, or a file that gets the name once it is whole.
-
-    A refused import into a new path leaves nothing behind, no folders either.
-    """
-    if os.path.lexists(path):
-        yield path
-        return
-    unfinished = f"{path}.unfinished"
-    folders = list(_missing_folders(path))
-    try:
-        create_folders(os.path.dirname(path))
-        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError as error:
-        raise UsageError(
-            f"{unfinished}: exists already; remove it, if no import is at it"
-        ) from error
-    except OSError as error:
-        _remove_folders(folders)
-        raise StoreIOError(f"{path}: can't be made: {error.strerror}; nothing was done") from error
-    try:
-        yield unfinished
-        os.link(unfinished, path)
-    except BaseException as error:
-        _remove(unfinished, folders)
-        if isinstance(error, OSError):
-            raise StoreIOError(
-                f"{path}: can't be made: {error.strerror}; nothing was done"
-            ) from error
-        raise
-    os.unlink(unfinished)
-
-
-def _missing_folders(path: str) -> Iterator[str]:
-    """The folders above the path that do not exist, the deepest first."""
-    folder = os.path.dirname(path)
-    while not os.path.lexists(folder):
-        yield folder
-        folder = os.path.dirname(folder)
-
-
-def _remove(unfinished: str, folders: list[str]) -> None:
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        with suppress(FileNotFoundError):
-            os.unlink(unfinished + suffix)
-    _remove_folders(folders)
-
-
-def _remove_folders(folders: list[str]) -> None:
-    for folder in folders:
-        # Another process may have put something into it.
-        with suppress(OSError):
-            os.rmdir(folder)
 
 
 def _fill(store: Store, header: _Line, lines: Iterator[_Line]) -> dict[str, int]:
