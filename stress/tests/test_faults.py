@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
@@ -13,10 +12,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from deciding import decided
 
 from fencepost import engine_info
 from fencepost.errors import StoreBusyError, StoreFullError
-from fencepost_stress import cli, history, live, worker
+from fencepost_stress import history, live, worker
 from fencepost_stress.clock import Clock
 from fencepost_stress.disk import make_disk
 from fencepost_stress.faults import FAULTS, POINTS, ClockError, ClockPath, Fault
@@ -45,10 +45,9 @@ HAS_NATIVE = engine_info().native_sqlite is not None
 def test_all_faults_happen_and_break_nothing(
     engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "out"
-    options = ["--engine", engine, "--faults", "all", "--seconds", "12", "--seed", "6"]
-    code = cli.main([*options, "--out", str(out), "--json"])
-    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    options = ("--engine", engine, "--faults", "all", "--seed", "6")
+    code, found, _ = decided(capsys, tmp_path, 12, *options)
+    (run,) = found["runs"]
     assert (code, run["reasons"]) == (0, [])
     done = run["faults"]
     assert all(done.get(kind, 0) > 0 or f"{kind} (not possible here)" in done for kind in FAULTS)
@@ -95,6 +94,10 @@ def test_a_lock_that_is_held_is_waited_for_but_not_in_a_storm(
     with pytest.raises(StoreBusyError) if in_storm else nullcontext():
         worker._open(orders, plan, Clock(0), live.Cell(tmp_path / "live.bin", 0), writer)
     assert len(made) == tries
+    writer.close()
+    told = list(history.notes(tmp_path / "history.jsonl", history.NOT_OPENED))
+    assert [note.facts["code"] for note in told] == ["busy"] * min(tries, 2)
+    assert all(0 < note.facts["since"] <= note.mono for note in told)
 
 
 def test_an_intruder_holds_the_lock_and_says_when(tmp_path: Path) -> None:

@@ -263,6 +263,60 @@ def test_a_call_that_was_killed_before_it_read_the_clock_made_no_change() -> Non
     assert owners(evidence) == [("b", 1)]
 
 
+def killed(evidence: Evidence, process: str) -> None:
+    """A process enqueues the key, and does not come back."""
+    evidence.now += 10
+    evidence.invoke(process, "queue.enqueue_many", items=[list(KEY)])
+    evidence.clock(process)
+
+
+def test_what_a_refused_enqueue_left_is_no_killed_ones_that_can_not_have_made_it() -> None:
+    evidence = with_key()
+    killed(evidence, "a")
+    evidence.now += 10
+    evidence.invoke("a2", "queue.enqueue_many", items=[list(KEY)])
+    evidence.clock("a2")
+    wake(evidence)
+    evidence.fail("a2", "full")
+    leave(evidence)
+    assert ("a2", 1) in owners(evidence)
+    assert evidence.judge(Refused).verdict == "invalid"
+
+
+def test_a_call_that_came_back_changes_nothing_afterwards() -> None:
+    """Neither what bears its token, nor what several calls may have made."""
+    evidence = Evidence()
+    token = evidence.enqueue("a", "r1")
+    evidence.invoke("a", "feed.set_watermark", session_id="s", seq=0)
+    evidence.clock("a")
+    evidence.info("a", "io")
+    evidence.invoke("a", "runs.park", run_id="r1", claim_token=token)
+    evidence.clock("a")
+    evidence.info("a", "io")
+    row = parked(evidence)
+    evidence.put("b", "k", "s1")
+    evidence.change(RUNS, ("r1",), row)
+    evidence.change(WATERMARKS, ("s",), WatermarkRow("s", 0, text_of(evidence.now)))
+    assert owners(evidence)[-2:] == [None, None]
+    assert evidence.judge(Replay).verdict == "invalid"
+
+
+def test_claims_of_one_millisecond_by_two_runners_that_were_killed_are_told_apart() -> None:
+    evidence = Evidence()
+    for number in (1, 2):
+        evidence.end("z", "runs.park", f"r{number}", evidence.enqueue("z", f"r{number}"))
+    expires = evidence.now + LEASE
+    for process in "bc":
+        evidence.invoke(process, "runs.claim_many", runner_id=process, lease_ms=LEASE, limit=1)
+        evidence.clock(process)
+    for process, run in ("c", "r1"), ("b", "r2"):
+        claimed = {"status": "claimed", "runner_id": process, "claim_token": process * 36}
+        stamp = {"claim_expires_at": expires, "updated_at": text_of(evidence.now)}
+        evidence.change(RUNS, (run,), evidence.run(run)._replace(**claimed, **stamp))
+    assert owners(evidence)[-2:] == [("c", 1), ("b", 1)]
+    assert evidence.judge(Replay).verdict == "valid"
+
+
 def test_two_claims_of_one_millisecond_that_were_both_killed_have_a_row_each() -> None:
     evidence = Evidence()
     expires = evidence.now + LEASE

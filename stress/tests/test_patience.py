@@ -31,6 +31,37 @@ def test_l1_a_busy_answer(waited_ms: int, stopped: bool, verdict: str) -> None:
     assert evidence.judge(Patience, pauses=pauses).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    "waited_ms, held, verdict",
+    [
+        (10, False, "invalid"),
+        (10, True, "invalid"),
+        (5001, False, "invalid"),
+        (5001, True, "valid"),
+    ],
+)
+def test_l1_a_store_that_is_busy_when_it_is_opened(
+    waited_ms: int, held: bool, verdict: str
+) -> None:
+    told = [("a", 0, waited_ms * 1_000_000), ("a", 9_000_000_000, 14_001_000_000)]
+    holds = [(9_000_000_000, 14_000_000_000), *([(0, 5_000_000_000)] if held else [])]
+    found = Evidence().judge(Patience, not_opened=told, holds=holds)
+    assert (found.verdict, found.violation_count) == (verdict, int(verdict == "invalid"))
+    assert "opening the store" in found.reason or verdict != "invalid"
+    assert found.details["busy_excused"] == 2 - found.violation_count
+
+
+def test_l1_nobody_starves_where_each_does_what_it_likes() -> None:
+    evidence = Evidence()
+    for _ in range(600):
+        evidence.claim_nothing("b")
+        evidence.pass_ms(10)
+    evidence.claim_nothing("a")
+    lives = {name: Life(0, 6_000_000_000, 6_000_000_000) for name in "ab"}
+    assert evidence.judge(Patience, lives=lives).verdict == "invalid"
+    assert evidence.judge(Patience, lives=lives, even=False).verdict == "valid"
+
+
 def test_l1_a_fault_that_holds_the_lock_is_a_reason_too() -> None:
     evidence = Evidence()
     busy(evidence, 5001)

@@ -18,7 +18,7 @@ from . import ending as endings, environment, history, plan as plans, timeline, 
 from .checkers import CHECKERS
 from .checkers.base import NEVER_EXERCISED, End, Finding, Life, Violation, batches
 from .ending import Ending
-from .history import Begin, Record, TornHistoryError
+from .history import NOT_OPENED, Begin, Record, TornHistoryError
 from .judging import Judge
 from .operations import Event
 from .plan import Plan
@@ -34,7 +34,7 @@ from .verdict import (
     sometimes_of,
 )
 from .witness import WitnessError
-from .workloads import COMMON, CUSTOM, PRUNED, ROWS_PRUNED, WORKLOADS
+from .workloads import COMMON, CUSTOM, PRUNED, PRUNES, ROWS_PRUNED, WORKLOADS
 
 _NEMESIS = "nemesis"
 
@@ -57,6 +57,7 @@ def check(directory: Path) -> RunVerdict:
     ending = endings.load(directory)
     database = directory / DATABASE
     problems = list(ending.problems)
+    torn = ""
     wanted = _wanted(plan)
     judges = [Judge(make, plan.checker_budget_seconds) for make in CHECKERS if make.id in wanted]
     sometimes = Sometimes()
@@ -68,11 +69,13 @@ def check(directory: Path) -> RunVerdict:
                     judge.feed(batch)
                 sometimes.feed(batch)
     except (TornHistoryError, WitnessError, sqlite3.DatabaseError) as error:
-        problems.append(f"the evidence can't be read to its end: {error}")
+        torn = f"the evidence can't be read to its end: {error}"
+        problems.append(torn)
     end = _end(plan, ending, database, problems, sometimes)
     properties = tuple(
-        property_of(_added(ending, _excused(plan, judge.finding(end))), judge.seconds)
+        property_of(_added(ending, _excused(plan, finding)), judge.seconds)
         for judge in judges
+        for finding in [judge.cut_short(torn) if torn else judge.finding(end)]
     )
     counts = sometimes.finish(plan.lease_ms)
     if plan.is_pruned:
@@ -99,8 +102,7 @@ def _wanted(plan: Plan) -> set[str]:
     """The properties that a workload exercises; for somebody's own code, what anybody's may."""
     if plan.workload != CUSTOM:
         return {*COMMON, *WORKLOADS[plan.workload].properties}
-    # Its workers need not do equal work, so nobody can say that one starves.
-    return {*COMMON, *WORKLOADS["mixed"].properties} - {"L1"}
+    return {*COMMON, *WORKLOADS["mixed"].properties}
 
 
 def _added(ending: Ending, finding: Finding) -> Finding:
@@ -158,6 +160,11 @@ def _end(
         holds=sometimes.held,
         still=sometimes.still,
         lives=dict(_lives(database.parent, sometimes)),
+        not_opened=tuple(_not_opened(database.parent)),
+        # Somebody's own code need not give all its workers the same to do.
+        even=plan.workload != CUSTOM,
+        prunings=dict(_prunings(database.parent)) if plan.is_pruned else {},
+        taken=tuple(witness.pruned(database)) if plan.is_pruned else (),
     )
 
 
@@ -170,6 +177,14 @@ def _pruned(directory: Path) -> int:
     )
 
 
+def _prunings(directory: Path) -> Iterator[tuple[str, tuple[str, int]]]:
+    """What the workers say that they were about to prune."""
+    for path in sorted((directory / "history").glob("worker-*.jsonl")):
+        for note in history.notes(path, PRUNES):
+            facts = note.facts
+            yield str(facts["run"]), (str(facts["done_before"]), int(facts["limit"]))
+
+
 def _lives(directory: Path, sometimes: Sometimes) -> Iterator[tuple[str, Life]]:
     """The lives of the processes whose end the harness saw."""
     if sometimes.load is None:
@@ -180,6 +195,14 @@ def _lives(directory: Path, sometimes: Sometimes) -> Iterator[tuple[str, Life]]:
         # Some are struck before they have recorded anything.
         if gone is not None and began:
             yield path.stem, Life(max(began, load_began), min(gone, load_ended), gone)
+
+
+def _not_opened(directory: Path) -> Iterator[tuple[str, int, int]]:
+    """The processes that were told busy when they opened the store, and how long they waited."""
+    for path in sorted((directory / "history").glob("worker-*.jsonl")):
+        for note in history.notes(path, NOT_OPENED):
+            if note.facts["code"] == "busy":
+                yield path.stem, int(note.facts["since"]), note.mono
 
 
 def _counts(properties: Iterable[Property], counts: dict[str, int]) -> dict[str, int]:

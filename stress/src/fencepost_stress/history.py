@@ -19,6 +19,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 READ_BYTES = 1 << 18
+NOT_OPENED = "not opened"
+"""What a worker notes when the store refused to be opened."""
 
 
 class Begin(msgspec.Struct, array_like=True, tag="b", frozen=True):

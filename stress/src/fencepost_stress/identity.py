@@ -61,6 +61,9 @@ OWNED_KEY = "owned-key"
 
 _NONE: tuple[Identity, ...] = ()
 
+AGAIN = {"again": True}
+"""The initial status in a `put` of the specification that is there: it must change nothing."""
+
 
 def spec_token(spec: Any) -> str:
     """The token in a JSON value that the harness made."""
@@ -108,7 +111,9 @@ _INVOCATIONS: dict[str, Callable[[dict[str, Any]], tuple[Identity, ...]]] = {
         ("release", claim["token"]) for claim in args["claims"]
     ),
     "queue.requeue": _by_claim,
-    "resources.put": lambda args: (("put", spec_token(args["spec"])),),
+    "resources.put": lambda args: (
+        _NONE if args["initial_status"] == AGAIN else (("put", spec_token(args["spec"])),)
+    ),
     "resources.request_deletion": _of_enqueue,
     "effects.update": lambda args: (
         ("effect", args.get("error") if args.get("external_ref") is None else args["external_ref"]),
@@ -249,6 +254,14 @@ def trace_in(change: Change, known: Identity) -> Identity | None:
     return None
 
 
+def asked_for(op: Op, change: Change) -> bool:
+    """Whether a killed claim can have been given this row."""
+    after = change.after
+    if isinstance(after, QueueRow):
+        return after.controller in op.args["controllers"]
+    return not isinstance(after, RunRow) or after.runner_id == op.args["runner_id"]
+
+
 # What must have left rows.
 
 _ALWAYS = frozenset(
@@ -297,6 +310,8 @@ def rows_due(op: Op) -> int:
     if op.status != "ok":
         return 0
     name, result = op.name, op.result
+    if name == "resources.put" and op.args["initial_status"] == AGAIN:
+        return 0
     if name in _WHEN_TRUE:
         return int(result is not None and result is not False)
     if name in _ALWAYS:

@@ -10,7 +10,9 @@ from types import FrameType
 from typing import Any
 
 import fencepost
+from fencepost.engine.python import PythonEngine
 from fencepost.errors import ForkedStoreError
+from fencepost.store import engine_of
 
 from .faults import POINTS, Fault
 from .history import Writer
@@ -101,13 +103,13 @@ class Forks:
 class Pages:
     """A limit on the database's size, where there is no small disk: the store is full at once.
 
-    It belongs to a connection, and only the Python engine's can be reached from here.
+    It belongs to a connection, and only the Python engine's can be reached.
     """
 
     def __init__(self, faults: Sequence[Fault], slot: int, store: fencepost.Store) -> None:
         due = [fault for fault in faults if fault.kind == "full" and fault.slot == slot]
-        self._due = due if store.engine_name == "python" else []
-        self._store = store
+        self._engine = _python_engine(store)
+        self._due = due if self._engine is not None else []
         self._until = 0.0
 
     def poll(self, elapsed_ms: float, writer: Writer) -> None:
@@ -126,7 +128,16 @@ class Pages:
             self._limit(str(_MOST_PAGES))
 
     def _limit(self, pages: str) -> None:
-        engine: Any = self._store._engine
-        connection = engine._engine._connection()
+        if self._engine is None:
+            return
+        connection = self._engine._connection()
         (count,) = connection.execute(f"SELECT {pages}").fetchone()
         connection.execute(f"PRAGMA max_page_count = {count}").fetchall()
+
+
+def _python_engine(store: fencepost.Store) -> PythonEngine | None:
+    """The Python engine, below what wakes the waiters; None where the store has another."""
+    engine: Any = engine_of(store)
+    while engine is not None and not isinstance(engine, PythonEngine):
+        engine = getattr(engine, "_engine", None)
+    return engine

@@ -1,4 +1,7 @@
-"""Running a checker: within its time, and so that its death is its own property's alone."""
+"""Running a checker: within its time, and so that its death is its own property's alone.
+
+What a checker has proven by then stands: its property is invalid, and only the rest unknown.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from .blackbox import BlackBoxChecker
+from .blackbox.terms import Evidence
 from .checkers.base import Checker, End, Finding
 from .operations import Event
 
@@ -61,21 +66,22 @@ class Judge:
         failure = self._guard.failure
         if found and (not failure or found[0].verdict == "invalid"):
             return found[0]
-        return Finding(self._checker.id, self._checker.promise, "unknown", 0, reason=failure)
+        return self._checker.ledger.cut_short(failure)
+
+    def cut_short(self, why: str) -> Finding:
+        """What it found in evidence that does not come to its end."""
+        return self._checker.ledger.cut_short(self._guard.failure or why)
 
 
 def judged(
-    ids: Sequence[str],
-    promise: str,
-    check: Callable[[], Iterable[Finding]],
-    budget_seconds: float,
+    checker: BlackBoxChecker, evidence: Evidence, budget_seconds: float
 ) -> Iterator[tuple[Finding, float]]:
-    """What a checker of several properties finds, and its time for each."""
+    """What a checker of one or several properties finds, and its time for each."""
     guard = Guard(budget_seconds)
     found: list[Finding] = []
-    guard.run(lambda: found.extend(check()))
+    guard.run(lambda: found.extend(checker.check(evidence)))
     if guard.failure:
-        found = [Finding(one, promise, "unknown", 0, reason=guard.failure) for one in ids]
+        found = [ledger.cut_short(guard.failure) for ledger in checker.ledgers]
     for finding in found:
         yield finding, guard.seconds / len(found)
 

@@ -9,7 +9,8 @@ A change finds its call by a name (see `identity`). That is not enough where
 - nobody knows how a call with that name ended: it gets what is left.
 
 So a change goes to a call that says it made one, else to one whose outcome is unknown,
-else to the refused one, which then left a trace although it was refused.
+else to the refused one, which then left a trace although it was refused. One that can
+have made it goes before one that was merely about.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterable
 
 from . import identity, sharing
 from .identity import OWNED_KEY, Identity
-from .operations import Op
+from .operations import NEVER, Op
 from .rows import Change
 from .times import text_of
 
@@ -76,14 +77,26 @@ class Leftovers:
         if trace is not None:
             self._traces.setdefault(trace, []).append(op)
 
+    def bound(self, names: Iterable[Identity], high: int) -> None:
+        """A later call of these names made its change: those that came back before made theirs.
+
+        Which of the changes was whose may not show, so they are bounded together.
+        """
+        for known in names:
+            for op in self._unknown.get(known, ()):
+                if op.returned != NEVER:
+                    op.high = min(op.high, high)
+
     # Whose it was.
 
     def heir(self, change: Change, known: Identity) -> Op | None:
         """The call of a change that no call says it made."""
+        lost, refused = self._unknown.get(known, ()), self._refused.get(known, ())
         op = self.lost_owner(change, known)
         if op is None:
+            op = _fitting(refused, known, change) or _about(lost, change) or _about(refused, change)
+        if op is None:
             self._drop(known, change)
-            op = _best(self._refused.get(known, ()), known, change)
         else:
             self.spend(op, change, known)
         if known in self._refused:
@@ -94,11 +107,12 @@ class Leftovers:
 
     def lost_owner(self, change: Change, known: Identity) -> Op | None:
         """The call of unknown outcome that can have made the change."""
-        op = _best(self._unknown.get(known, ()), known, change)
+        op = _fitting(self._unknown.get(known, ()), known, change)
         if op is None and self._traces:
             trace = identity.trace_in(change, known)
             waiting = () if trace is None else self._traces.get(trace, ())
-            op = next((one for one in waiting if sharing.in_window(one, change)), None)
+            asked = (one for one in waiting if identity.asked_for(one, change))
+            op = _about(asked, change)
         return op
 
     def spend(self, op: Op, change: Change, known: Identity) -> None:
@@ -114,11 +128,15 @@ class Leftovers:
             self._traces[trace].remove(op)
 
 
-def _best(calls: Iterable[Op], known: Identity, change: Change) -> Op | None:
-    """One that explains the change, else one that was about."""
-    about = [op for op in calls if sharing.in_window(op, change)]
-    fitting = (op for op in about if _fits(op, known, change) and _at_its_time(op, change))
-    return next(fitting, about[0] if about else None)
+def _about(calls: Iterable[Op], change: Change) -> Op | None:
+    """The first that was about when the change was made."""
+    return next((op for op in calls if sharing.in_window(op, change)), None)
+
+
+def _fitting(calls: Iterable[Op], known: Identity, change: Change) -> Op | None:
+    """The first that explains the change."""
+    fitting = (op for op in calls if _fits(op, known, change) and _at_its_time(op, change))
+    return _about(fitting, change)
 
 
 def _at_its_time(op: Op, change: Change) -> bool:

@@ -29,7 +29,7 @@ from . import (
 from .crew import Crew
 from .disk import Disk, make_disk
 from .ending import Ending
-from .history import Writer
+from .history import NOT_OPENED, Writer
 from .live import Counts
 from .nemesis import Nemesis
 from .plan import Plan
@@ -138,11 +138,13 @@ def _own_doings(directory: Path) -> tuple[Counter[str], list[tuple[str, str]]]:
     done: Counter[str] = Counter()
     broken = []
     for path in sorted((directory / "history").glob("worker-*.jsonl")):
-        for note in history.notes(path, "fork", "full", "not opened"):
+        for note in history.notes(path, "fork", "full", NOT_OPENED):
             facts = note.facts
-            if note.kind == "not opened":
-                at_fault = "L1" if facts["code"] == "busy" else "I1"
-                broken.append((at_fault, f"{path.stem} could not open the store: {facts['said']}"))
+            if note.kind == NOT_OPENED:
+                # Whether it was told busy with reason is for L1 to say.
+                if facts["code"] != "busy":
+                    said = f"{path.stem} could not open the store: {facts['said']}"
+                    broken.append(("I1", said))
                 continue
             done[note.kind] += 1
             if note.kind == "fork" and not facts["refused"]:

@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 
 from . import identity
 from .history import Fail, Info, Ok, Record
-from .identity import LATE, PART, SHARED, Identity
+from .identity import LATE, OWNED_KEY, PART, SHARED, Identity
 from .leftovers import Leftovers
 from .merge import CLOCK, INVOKE, KIND, Entry, merged
 from .operations import NEVER, Commit, Event, Op, Seen
@@ -112,10 +112,13 @@ class _Joiner:
     def _close(self, op: Op, record: Record | None) -> None:
         _read_end(op, record)
         if op.known and op.known[0][0] in SHARED:
-            self._close_shared(op)
+            self._close_shared(op, record)
             return
         late, due = identity.of_outcome(op), identity.rows_due(op)
         if op.status == "unknown":
+            if record is not None and not any(one[0] == OWNED_KEY for one in op.known):
+                # Whatever it did, it had done when it came back.
+                op.high = self._possible
             self._hand_back(op, op.rows)
             self._left.lose(op, op.known + late, bool(late))
             self._lost.append(op)
@@ -124,6 +127,9 @@ class _Joiner:
             self._take_back(op)
         elif op.rows:
             self._hand_back(op, op.rows)
+        else:
+            for one in filter(self._left.waits, op.known):
+                self._left.refuse(op, one)
         missing = [one for one in late if not self._take(op, one)]
         if len(op.rows) < due:
             missing += [one for one in op.known if self._invoked.get(one) is op]
@@ -131,6 +137,8 @@ class _Joiner:
                 self._search(op, one)
         self._forget(op)
         op.high = self._possible
+        if due:
+            self._left.bound(op.known, op.high)
         if not op.rows:
             self._nothing(op)
             return
@@ -138,10 +146,12 @@ class _Joiner:
             op.rows.sort(key=_by_seq)
         self._certain = max(self._certain, op.rows[-1].seq)
 
-    def _close_shared(self, op: Op) -> None:
-        if op.status == "unknown":
+    def _close_shared(self, op: Op, record: Record | None) -> None:
+        if record is None:
             return
         op.high = self._possible
+        if op.status == "unknown":
+            return
         if op.status == "fail":
             self._pool.dismiss(op.known[0], op)
             self._nothing(op)
@@ -181,7 +191,7 @@ class _Joiner:
                 self._parts.setdefault(rows[0].seq, []).append(change)
             else:
                 self._left.wait(entry[1], change)
-                if op.status == "fail" or not identity.rows_due(op):
+                if op.status != "unknown" and not identity.rows_due(op):
                     self._left.refuse(op, entry[1])
         if self._head_op is op and self._head in rows:
             self._head_op = None

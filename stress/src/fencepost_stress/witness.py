@@ -29,7 +29,7 @@ from pathlib import Path
 
 import msgspec
 
-from .rows import EVENTS, FEED, RESOURCES, RUNS, TABLES, Change, TableRow
+from .rows import EVENTS, FEED, RESOURCES, RUNS, TABLES, Change, RunRow, TableRow
 
 DDL = """
 CREATE TABLE fencepost_witness (
@@ -38,6 +38,10 @@ CREATE TABLE fencepost_witness (
   before TEXT,
   after TEXT
 );
+"""
+
+PRUNED_DDL = """
+CREATE TABLE fencepost_witness_pruned (n INTEGER PRIMARY KEY, seq INTEGER NOT NULL, before TEXT);
 """
 
 _PAGE = 5000
@@ -52,11 +56,14 @@ def install(path: Path, *, pruned: bool = False) -> None:
     """Add the witness to a database that no process has open.
 
     Where it is to be `pruned` the witness leaves out deletions of events and of done runs,
-    which nothing else makes.
+    which nothing else makes; the runs are in a log of their own.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         database.execute(DDL)
+        if pruned:
+            database.execute(PRUNED_DDL)
+            database.execute(_pruned_log())
         for statement in _triggers(pruned):
             database.execute(statement)
         database.execute("COMMIT")
@@ -83,6 +90,16 @@ def _triggers(pruned: bool) -> Iterator[str]:
                 f"{when} {event} ON {table} {only}BEGIN "
                 f"INSERT INTO fencepost_witness (tbl, before, after) {log}; END"
             )
+
+
+def _pruned_log() -> str:
+    row = _json(TABLES[RUNS]._fields, "OLD")
+    log = f"VALUES ((SELECT coalesce(max(seq), 0) FROM fencepost_witness), {row})"  # noqa: S608
+    return (
+        f"CREATE TRIGGER fencepost_witness_{RUNS}_pruned "
+        f"AFTER DELETE ON {RUNS} WHEN OLD.status = 'done' BEGIN "
+        f"INSERT INTO fencepost_witness_pruned (seq, before) {log}; END"
+    )
 
 
 def _json(columns: Iterable[str], alias: str) -> str:
@@ -118,6 +135,14 @@ def read(path: Path) -> Iterator[Change]:
             if len(page) < _PAGE:
                 return
             last = page[-1][0]
+
+
+def pruned(path: Path) -> Iterator[tuple[int, RunRow]]:
+    """The done runs that were deleted, in order, each with the last `seq` before."""
+    with closing(_connect(path)) as database:
+        log = "SELECT seq, before FROM fencepost_witness_pruned ORDER BY n"
+        for seq, before in database.execute(log):
+            yield seq, msgspec.json.decode(before, type=RunRow)
 
 
 @dataclass(frozen=True, slots=True)

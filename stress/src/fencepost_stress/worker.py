@@ -23,7 +23,7 @@ from fencepost.errors import FencepostError
 from . import custom, plan as plans
 from .clock import Clock
 from .custom import Custom
-from .history import Writer
+from .history import NOT_OPENED, Writer
 from .injury import SUCCESSION_MS, Forks, Pages, Points
 from .lifeline import die_with_parent
 from .live import Cell
@@ -113,10 +113,13 @@ def _open(
     """The store, as soon as there is room to open it in, and nobody is made to hold its lock.
 
     Both last for a while only, so who finds no end to it gives up, like one who finds
-    anything else wrong. In a storm, when all open at once, no fault has begun yet.
+    anything else wrong. In a storm, when all open at once, no fault has begun yet. Each
+    time that it is told busy is noted: whether anybody was made to hold the lock is for L1
+    to say.
     """
     patience = time.monotonic() + _ROOM_LIMIT_SECONDS
     while True:
+        since = time.monotonic_ns()
         try:
             return open_store(
                 orders.engine,
@@ -128,9 +131,13 @@ def _open(
             )
         except FencepostError as error:
             full = orders.small_disk and error.code in _NO_ROOM
-            held = error.code == "busy" and _LOCK_IS_HELD.intersection(plan.faults_asked)
-            if not (full or (held and not orders.waits_to_open)) or time.monotonic() > patience:
-                writer.note("not opened", code=error.code, said=str(error))
+            busy = error.code == "busy"
+            held = busy and _LOCK_IS_HELD.intersection(plan.faults_asked)
+            ends = not (full or (held and not orders.waits_to_open))
+            ends = ends or time.monotonic() > patience
+            if ends or busy:
+                writer.note(NOT_OPENED, code=error.code, said=str(error), since=since)
+            if ends:
                 raise
         time.sleep(_ROOM_SECONDS)
 

@@ -71,6 +71,8 @@ WORKLOADS: dict[str, Workload] = {
 
 PRUNING = "prune among others"
 """The step of the workload in which the store is pruned; what that deletes is not witnessed."""
+PRUNES = "prunes"
+"""What a worker notes when it is about to prune, with what it will say and the run it made."""
 PRUNED = "pruned"
 """What a worker notes when it has pruned, with the numbers of rows."""
 ROWS_PRUNED = "rows pruned"
@@ -87,4 +89,6 @@ WORKLOADS["mixed"] = Workload(
     races=True,
 )
 WORKLOADS["wait"] = _WAITING
-WORKLOADS["prune"] = Workload({PRUNING: 1}, ("W1", "S1"), ("page of events read", ROWS_PRUNED))
+WORKLOADS["prune"] = Workload(
+    {PRUNING: 1}, ("W1", "S1", "P1"), ("page of events read", ROWS_PRUNED)
+)

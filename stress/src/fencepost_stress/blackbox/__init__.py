@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from ..checkers.base import Finding
+from ..checkers.base import Finding, Ledger
 from .c1_parents import Parents
 from .f1_f2_claims import Claims
 from .q1_empty import Empty
@@ -19,10 +19,9 @@ from .terms import Evidence
 
 
 class BlackBoxChecker(Protocol):
-    """Decides one property, or two that are decided together."""
+    """Decides one property, or two that are decided together, each with its ledger. Asked once."""
 
-    ids: tuple[str, ...]
-    promise: str
+    ledgers: tuple[Ledger, ...]
 
     def check(self, evidence: Evidence) -> Iterator[Finding]: ...
 

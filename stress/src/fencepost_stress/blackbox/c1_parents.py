@@ -13,11 +13,13 @@ from .terms import Evidence
 
 class Parents:
     id = "C1"
-    ids: tuple[str, ...] = (id,)
     promise = "a parent has at most one continuation, whoever races"
 
+    def __init__(self) -> None:
+        self.ledgers: tuple[Ledger, ...] = (Ledger(self),)
+
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        ledger = Ledger(self)
+        (ledger,) = self.ledgers
         model = ParentModel()
         lost = 0
         for parent, calls in evidence.calls.by_parent.items():

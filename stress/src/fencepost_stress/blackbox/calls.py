@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,8 @@ class Call:
 
     `claim` names the claim that it made, or that it was made with. `high` is NEVER where
     nobody can say when the call took effect, if ever. `died` is a moment from which
-    on the process of the caller may be gone, NEVER when nothing says so.
+    on the process of the caller may be gone, NEVER when nothing says so. `said` is the text
+    of an error that left the outcome open.
     """
 
     op: Op
@@ -28,6 +29,7 @@ class Call:
     low: int
     high: int
     died: int
+    said: str = ""
 
     @property
     def name(self) -> str:
@@ -59,6 +61,12 @@ class Calls:
     ghosts: list[Call] = field(default_factory=list)
     """Claims of which nobody knows whether they took anything, and what."""
     count: int = 0
+
+    def __iter__(self) -> Iterator[Call]:
+        """Those whose outcome is unknown or that are about an item, in no order."""
+        yield from self.ghosts
+        for of_run in self.by_run.values():
+            yield from of_run
 
 
 def deaths(nemesis: Iterable[Record]) -> dict[str, int]:
@@ -117,7 +125,10 @@ def _of(history: Iterable[Record], died: dict[str, int]) -> list[Call]:
             else:
                 op.status = "fail" if isinstance(record, Fail) else "unknown"
                 op.code = record.code
-            found.append(_call(op, death))
+            call = _call(op, death)
+            if isinstance(record, Info):
+                call.said = f"{record.code}: {record.message}"
+            found.append(call)
             op = None
         elif isinstance(record, Note) and record.kind == ENDED:
             for call in found:

@@ -27,13 +27,13 @@ class Stale:
 class Claims:
     """Decides both, because a history that tokens explain needs no second look."""
 
-    ids: tuple[str, ...] = ("F1", "F2")
-    promise = f"{Overlap.promise}; {Stale.promise}"
+    def __init__(self) -> None:
+        self.ledgers: tuple[Ledger, ...] = (Ledger(Overlap()), Ledger(Stale()))
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
         strict = ItemModel(evidence.terms, strict=True)
         lax = ItemModel(evidence.terms, strict=False)
-        overlap, stale = Ledger(Overlap()), Ledger(Stale())
+        overlap, stale = self.ledgers
         seen: Counter[str] = Counter()
         for run, calls in evidence.calls.by_run.items():
             claims = sum(call.name == "claim" for call in calls)

@@ -27,11 +27,13 @@ _TAKING = frozenset({"claim", "complete", "delete", "release", "renew"})
 
 class Empty:
     id = "Q1"
-    ids: tuple[str, ...] = (id,)
     promise = "no lost wake-up: nobody is told 'nothing to do' while there is something"
 
+    def __init__(self) -> None:
+        self.ledgers: tuple[Ledger, ...] = (Ledger(self),)
+
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        ledger = Ledger(self)
+        (ledger,) = self.ledgers
         free = sorted(
             span
             for calls in evidence.calls.by_run.values()

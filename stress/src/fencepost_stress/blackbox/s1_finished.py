@@ -14,11 +14,13 @@ _LETTING_GO = _ENDINGS | {"release"}
 
 class Finished:
     id = "S1"
-    ids: tuple[str, ...] = (id,)
     promise = "when the faults stop, every run ends done; none stranded, lost or invented"
 
+    def __init__(self) -> None:
+        self.ledgers: tuple[Ledger, ...] = (Ledger(self),)
+
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        ledger = Ledger(self)
+        (ledger,) = self.ledgers
         states = {item.run: item.state for item in evidence.items}
         missing: list[list[Call]] = []
         excused = 0

@@ -19,6 +19,7 @@ from .f4_fences import Fences
 from .i1_integrity import Integrity
 from .l1_patience import Patience
 from .o1_order import Order
+from .p1_pruned import Pruned
 from .q1_wakeups import Wakeups
 from .q2_events import Events
 from .q3_woken import Woken
@@ -43,6 +44,7 @@ CHECKERS: tuple[type[Checker], ...] = (
     Woken,
     Once,
     Feed,
+    Pruned,
     Durable,
     Refused,
     Order,

@@ -42,7 +42,7 @@ class Refused:
     promise = "what was refused or failed changed nothing"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._refused: list[Op] = []
         self._most = _KEPT
 
@@ -55,7 +55,7 @@ class Refused:
                 elif op.rows[0].seq == event.change.seq:
                     self._changed(op)
             elif event.op.status == "fail" or not _succeeded(event.op):
-                self._ledger.exercised += 1
+                self.ledger.exercised += 1
                 self._refused.append(event.op)
                 if len(self._refused) > self._most:
                     self._let_go(event.op.low)
@@ -67,15 +67,15 @@ class Refused:
 
     def _changed(self, op: Op) -> None:
         if op.status == "fail":
-            self._ledger.exercised += 1
-            self._ledger.violation(
+            self.ledger.exercised += 1
+            self.ledger.violation(
                 f"{op.name} was refused ({op.code}), and changed rows", [op], op.rows
             )
         elif op.status == "ok" and op.name != "resources.delete":
             due = identity.rows_due(op)
-            self._ledger.exercised += isinstance(op.result, list) and due < len(op.result)
+            self.ledger.exercised += isinstance(op.result, list) and due < len(op.result)
             if len(op.rows) > due + _FURTHER.get(op.name, 0):
-                self._ledger.violation(
+                self.ledger.violation(
                     f"{op.name} says that it changed {due} rows, and changed {len(op.rows)}",
                     [op],
                     op.rows,
@@ -86,7 +86,7 @@ class Refused:
         for op in reversed(self._refused):
             if op.low < change.seq <= op.high and _asked_for(op, change):
                 said = f"refused ({op.code})" if op.status == "fail" else f"told {op.result!r}"
-                self._ledger.violation(
+                self.ledger.violation(
                     f"{op.name} was {said}, and the change of {change.table} {change.place} that "
                     "it asked for is there, made by nobody else",
                     [op],
@@ -95,7 +95,7 @@ class Refused:
                 return
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
-        return self._ledger.finding()
+        return self.ledger.finding()
 
 
 def _succeeded(op: Op) -> bool:

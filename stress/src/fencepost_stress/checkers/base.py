@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from ..operations import Event, Op
-from ..rows import Change, TableRow
+from ..rows import Change, RunRow, TableRow
 
 Verdict: TypeAlias = Literal["valid", "invalid", "unknown", "not claimed"]
 """`not claimed`: the system under test does not promise it; it decides nothing."""
@@ -76,8 +76,12 @@ class End:
     `pauses` are the processes that were stopped, with their monotonic times; `holds` the
     times in which a fault held the write lock; `still` those in which the machine let not
     even the harness work. `lives` are the processes of which it is known when they were
-    there. `clock_error_ms` is how far two clocks of the run may be apart. `pruned` is
-    whether events and done runs may have gone without a witness.
+    there. `not_opened` are the processes that were told busy when they opened the store,
+    with their monotonic times. `clock_error_ms` is how far two clocks of the run may be
+    apart. `pruned` is whether events and done runs may have gone without a witness.
+    `even` is whether all processes had the same work. `prunings` are the calls that pruned,
+    by the run that each made before, with the time and the limit that it gave; `taken` are
+    the done runs that were pruned, in order, each with the last `seq` before.
     """
 
     tables: Mapping[str, Iterable[TableRow]]
@@ -94,6 +98,10 @@ class End:
     holds: Sequence[tuple[int, int]] = ()
     still: Sequence[tuple[int, int]] = ()
     lives: Mapping[str, Life] = field(default_factory=dict)
+    not_opened: Sequence[tuple[str, int, int]] = ()
+    even: bool = True
+    prunings: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    taken: Sequence[tuple[int, RunRow]] = ()
 
 
 class Named(Protocol):
@@ -105,6 +113,8 @@ class Named(Protocol):
 
 class Checker(Named, Protocol):
     """Decides one property. Fed with the events of a run in order, then asked once."""
+
+    ledger: Ledger
 
     def feed(self, events: Sequence[Event]) -> None: ...
 
@@ -138,6 +148,15 @@ class Ledger:
         """Something that keeps the property from being decided."""
         if len(self.doubts) < SHOWN:
             self.doubts.append(reason)
+
+    def cut_short(self, why: str) -> Finding:
+        """What is to be said when the checker came to no end: what it had proven by then stands."""
+        finding = self.finding()
+        if self.count:
+            finding.reason = f"{finding.reason}; the rest is unknown: {why}"
+        else:
+            finding.verdict, finding.reason = "unknown", why
+        return finding
 
     def finding(self, **details: Any) -> Finding:
         verdict: Verdict = "valid"

@@ -21,7 +21,7 @@ class Continuation:
     promise = "a parent has at most one continuation; every other racer is refused, with no effect"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         # By parent, its continuations and the commits that made them.
         self._continuations: dict[str, dict[str, int]] = {}
         self._watching: list[Op] = []
@@ -43,7 +43,7 @@ class Continuation:
         if before is None and isinstance(after, RunRow) and after.parent_run_id:
             present = self._continuations.setdefault(after.parent_run_id, {})
             if present:
-                self._ledger.violation(
+                self.ledger.violation(
                     f"{after.parent_run_id} has a second continuation, {after.run_id}, "
                     f"beside {_shown(present)}",
                     [op],
@@ -51,7 +51,7 @@ class Continuation:
                 )
             present[after.run_id] = change.seq
         if op is not None and op.status == "fail" and op.args.get("parent_run_id"):
-            self._ledger.violation(
+            self.ledger.violation(
                 f"a refused enqueue ({op.code}) changed the table", [op], [change]
             )
         if self._watching:
@@ -61,9 +61,9 @@ class Continuation:
         if op.status != "fail" or op.code in _NO_ANSWER or op.code == "run_exists":
             return
         if op.code != REFUSAL:
-            self._ledger.violation(f"a racer was refused with {op.code}, not {REFUSAL}", [op])
+            self.ledger.violation(f"a racer was refused with {op.code}, not {REFUSAL}", [op])
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         if not self._resolved(op, op.low):
             self._watching.append(op)
 
@@ -74,14 +74,14 @@ class Continuation:
         return bool(self._continuations.get(str(op.args["parent_run_id"])))
 
     def _unfounded(self, op: Op) -> None:
-        self._ledger.violation(
+        self.ledger.violation(
             f"{op.args['parent_run_id']} had no continuation when another one was refused", [op]
         )
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
         for op in self._watching:
             self._unfounded(op)
-        return self._ledger.finding()
+        return self.ledger.finding()
 
 
 def _shown(present: dict[str, int]) -> str:

@@ -20,7 +20,7 @@ class Freed:
     promise = "deleting a failed continuation frees the slot for exactly one other"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         # By parent, the continuation that has the slot, and the commit that gave it.
         self._holders: dict[str, tuple[str, int]] = {}
         self._freed: dict[str, Change] = {}
@@ -49,9 +49,9 @@ class Freed:
         freed, holder = self._freed.get(parent), self._holders.get(parent)
         if freed is not None:
             if holder is None:
-                self._ledger.exercised += 1
+                self.ledger.exercised += 1
             else:
-                self._ledger.violation(
+                self.ledger.violation(
                     f"the slot of {parent}, freed at commit {freed.seq} and taken by {holder[0]} "
                     f"at commit {holder[1]}, was taken a second time",
                     [op],
@@ -72,7 +72,7 @@ class Freed:
 
     def _not_freed(self, op: Op) -> None:
         parent = str(op.args["parent_run_id"])
-        self._ledger.violation(
+        self.ledger.violation(
             f"the slot of {parent} was free, and {op.args['run_id']} was refused it",
             [op],
             [self._freed.get(parent)],
@@ -81,4 +81,4 @@ class Freed:
     def finish(self, end: End) -> Finding:  # noqa: ARG002
         for op in self._watching:
             self._not_freed(op)
-        return self._ledger.finding()
+        return self.ledger.finding()

@@ -11,11 +11,14 @@ Four tests, each against a different way to lose something:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from .. import identity
 from ..operations import Commit, Event, Op
 from ..rows import FEED, RUNS, TABLES, WATERMARKS, Change, RunRow, TableRow, WatermarkRow, key_of
 from .base import End, Finding, Ledger
+
+_Place: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 class Durable:
@@ -23,8 +26,8 @@ class Durable:
     promise = "what was acknowledged is in the database afterwards, whatever was killed"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
-        self._state: dict[tuple[str, tuple[str, ...]], int] = {}
+        self.ledger = Ledger(self)
+        self._state: dict[_Place, int] = {}
         self._seq = 0
 
     def feed(self, events: Sequence[Event]) -> None:
@@ -36,11 +39,11 @@ class Durable:
 
     def _commit(self, change: Change, op: Op | None) -> None:
         if op is not None and op.status == "ok" and op.rows[0].seq == change.seq:
-            self._ledger.exercised += 1
+            self.ledger.exercised += 1
             if len(op.rows) < identity.rows_due(op):
                 self._missing(op)
         if change.seq != self._seq + 1:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"the witness goes from {self._seq} to {change.seq}: a commit is lost",
                 [op],
                 [change],
@@ -50,7 +53,7 @@ class Durable:
         # The hash stands for the row: states of all rows ever made need not fit in memory.
         found = None if change.before is None else hash(change.before)
         if self._state.get(place) != found:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{change.table} {change.place} was not as its last commit left it",
                 [op],
                 [change],
@@ -62,37 +65,41 @@ class Durable:
 
     def _missing(self, op: Op) -> None:
         if not op.known and not identity.of_outcome(op):
-            self._ledger.doubt(f"{op.name} read no clock: its change can't be told from others")
+            self.ledger.doubt(f"{op.name} read no clock: its change can't be told from others")
             return
-        self._ledger.violation(f"{op.name} was acknowledged, but no commit bears it out", [op])
+        self.ledger.violation(f"{op.name} was acknowledged, but no commit bears it out", [op])
 
     def finish(self, end: End) -> Finding:
         for table in TABLES:
             for row in end.tables.get(table, ()):
                 self._at_end(table, row)
-        gone = [place for place in self._state if not (end.pruned and _may_go(place, end))]
-        for table, key in gone[:10]:
-            self._ledger.violation(f"{table} {_text(key)} was committed and is not there")
-        return self._ledger.finding(commits=self._seq)
+        gone = set(self._state)
+        if end.pruned:
+            gone -= _pruned(end, gone)
+        for table, key in sorted(gone)[:10]:
+            self.ledger.violation(f"{table} {_text(key)} was committed and is not there")
+        return self.ledger.finding(commits=self._seq)
 
     def _at_end(self, table: str, row: TableRow) -> None:
         key = key_of(table, row)
         left = self._state.pop((table, key), None)
         if left != hash(row):
             state = f" ({row.status})" if isinstance(row, RunRow) else ""
-            self._ledger.violation(f"{table} {_text(key)}{state} is not what its last commit left")
+            self.ledger.violation(f"{table} {_text(key)}{state} is not what its last commit left")
 
 
-def _may_go(place: tuple[str, tuple[str, ...]], end: End) -> bool:
-    """Whether pruning may have taken a row: of events, what every consumer has passed. Of a
-    run that was not done S1 says that it is missing."""
-    table, key = place
-    passed = [
-        row.last_event_seq
-        for row in end.tables.get(WATERMARKS, ())
-        if isinstance(row, WatermarkRow)
-    ]
-    return table == RUNS or (table == FEED and int(key[0]) <= min(passed, default=0))
+def _pruned(end: End, gone: set[_Place]) -> set[_Place]:
+    """The rows that pruning may have taken: its runs, and events that every consumer has passed."""
+    passed = min(
+        (
+            row.last_event_seq
+            for row in end.tables.get(WATERMARKS, ())
+            if isinstance(row, WatermarkRow)
+        ),
+        default=0,
+    )
+    events = {place for place in gone if place[0] == FEED and int(place[1][0]) <= passed}
+    return events | {(RUNS, key_of(RUNS, row)) for _, row in end.taken}
 
 
 def _text(key: tuple[str, ...]) -> str:

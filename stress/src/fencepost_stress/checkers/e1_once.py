@@ -22,7 +22,7 @@ class Once:
     promise = "an effect or request is created exactly once; a final state never changes"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         # The commits by which records came to be: rows of all ever made need not fit in memory.
         self._present: dict[tuple[str, str, str], int] = {}
 
@@ -33,7 +33,7 @@ class Once:
             elif event.op.name in _RESERVATIONS and event.op.status == "ok":
                 self._found(event.op)
             elif event.op.code == "effect_terminal":
-                self._ledger.exercised += 1
+                self.ledger.exercised += 1
 
     def _commit(self, change: Change, op: Op | None) -> None:
         before, after = change.before, change.after
@@ -52,34 +52,34 @@ class Once:
             self._updated(before, after, change, op)
 
     def _created(self, place: tuple[str, str, str], change: Change, op: Op | None) -> None:
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         first = self._present.get(place)
         if first is not None:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{place[2]} was created twice, before at commit {first}", [op], [change]
             )
         self._present[place] = change.seq
         if op is not None and op.status == "ok" and not op.result["created"]:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.name} created {place[2]} and said that it was there", [op], [change]
             )
 
     def _found(self, op: Op) -> None:
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         if op.result["created"]:
             key = op.args["key"] if op.name == "effects.reserve" else op.args["request_key"]
-            self._ledger.violation(f"{op.name} said that it created {key}, and did not", [op])
+            self.ledger.violation(f"{op.name} said that it created {key}, and did not", [op])
 
     def _updated(self, before: EffectRow, after: EffectRow, change: Change, op: Op | None) -> None:
         if before.state not in _FINAL:
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         if after.state != before.state:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{change.place} was {before.state}, which is final, and became {after.state}",
                 [op],
                 [change],
             )
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
-        return self._ledger.finding()
+        return self.ledger.finding()

@@ -22,7 +22,7 @@ class Overlap:
     promise = "two live claims on one run or queue row never overlap"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -35,14 +35,14 @@ class Overlap:
             return
         if after.claim_token is None or after.claim_token == before.claim_token:
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         if before.claim_token is None:
             return
         now = claim_time(after, op)
         if now is None:
-            self._ledger.doubt(f"the time of the claim at commit {change.seq} is not known")
+            self.ledger.doubt(f"the time of the claim at commit {change.seq} is not known")
         elif before.claim_expires_at is None or before.claim_expires_at > now:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{change.place} was claimed at {now} while another claim was live "
                 f"until {before.claim_expires_at}",
                 [op],
@@ -50,7 +50,7 @@ class Overlap:
             )
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
-        return self._ledger.finding()
+        return self.ledger.finding()
 
 
 def claim_time(after: RunRow | QueueRow, op: Op | None) -> int | None:

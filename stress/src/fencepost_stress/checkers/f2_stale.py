@@ -24,7 +24,7 @@ class Stale:
     promise = "a token that lost its claim never succeeds again"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._holders: dict[tuple[str, tuple[str, ...]], tuple[str, Change]] = {}
         # Of queue rows only: their tokens are the store's, and their keys are few.
         self._last_lost: dict[tuple[str, ...], str] = {}
@@ -56,7 +56,7 @@ class Stale:
         held = before.claim_token if isinstance(before, QueueRow) else None
         holds = after.claim_token if isinstance(after, QueueRow) else None
         if holds is not None and holds != held and self._last_lost.get(change.key) == holds:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{'/'.join(change.key)} was claimed with the token of the claim before",
                 [],
                 [change],
@@ -74,14 +74,14 @@ class Stale:
         if holder == token:
             return
         if result is True:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.name} succeeded with a token that no longer held {'/'.join(place[1])} "
                 f"(held by {holder or 'nobody'})",
                 [op],
                 [change],
             )
         else:
-            self._ledger.exercised += 1
+            self.ledger.exercised += 1
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
-        return self._ledger.finding()
+        return self.ledger.finding()

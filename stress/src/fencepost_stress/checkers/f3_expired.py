@@ -31,7 +31,7 @@ class Expired:
     promise = "an expired lease is never renewed, and never verified as live"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._expiries: dict[str, tuple[str, int]] = {}
         self._watching: list[Op] = []
         self._latest: tuple[int, Op] | None = None
@@ -59,7 +59,7 @@ class Expired:
     def _timed(self, op: Op, change: Change) -> None:
         mono = op.clock[-1][0]
         if self._latest is not None and mono < self._latest[0]:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.name} went by a time that it read before it had the lock",
                 [self._latest[1], op],
                 [change],
@@ -71,9 +71,9 @@ class Expired:
         before = change.before
         if not isinstance(before, RunRow | QueueRow) or op.now is None:
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         if before.claim_expires_at is None or before.claim_expires_at <= op.now:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"a lease that ended at {before.claim_expires_at} was renewed at {op.now}",
                 [op],
                 [change],
@@ -83,16 +83,16 @@ class Expired:
         if op.name not in {"runs.renew", "runs.verify"} or op.status != "ok" or op.now is None:
             return
         if op.result is True and op.name == "runs.verify":
-            self._ledger.exercised += 1
+            self.ledger.exercised += 1
             if not self._resolved(op, op.low):
                 self._watching.append(op)
         elif op.result is False:
-            self._ledger.exercised += 1
+            self.ledger.exercised += 1
 
     def _resolved(self, op: Op, seq: int) -> bool:
         """Whether the verification is explained, or can no longer be."""
         if seq > op.high:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.args['run_id']} was verified as live at {op.now}, after its lease", [op]
             )
             return True
@@ -101,7 +101,7 @@ class Expired:
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
         for op in self._watching:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.args['run_id']} was verified as live at {op.now}, after its lease", [op]
             )
-        return self._ledger.finding()
+        return self.ledger.finding()

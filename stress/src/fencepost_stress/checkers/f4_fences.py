@@ -28,7 +28,7 @@ class Fences:
     promise = "claims of a run or queue row show strictly growing fence numbers"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._last: dict[tuple[str, tuple[str, ...]], int] = {}
 
     def feed(self, events: Sequence[Event]) -> None:
@@ -54,9 +54,9 @@ class Fences:
         place = (change.table, change.key)
         last = self._last.get(place)
         if last is not None:
-            self._ledger.exercised += 1
+            self.ledger.exercised += 1
             if fence <= last:
-                self._ledger.violation(
+                self.ledger.violation(
                     f"{change.place} was claimed with fence {fence} after fence {last}",
                     [op],
                     [change],
@@ -64,4 +64,4 @@ class Fences:
         self._last[place] = fence
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
-        return self._ledger.finding()
+        return self.ledger.finding()

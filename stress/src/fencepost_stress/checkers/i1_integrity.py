@@ -13,20 +13,20 @@ class Integrity:
     promise = "integrity and foreign keys are clean; the write-ahead log stays bounded"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
 
     def feed(self, events: Sequence[Event]) -> None:
         """Nothing: this property is about the file."""
 
     def finish(self, end: End) -> Finding:
-        self._ledger.exercised = end.wal_samples
+        self.ledger.exercised = end.wal_samples
         for line in end.integrity:
-            self._ledger.violation(f"integrity_check: {line}")
+            self.ledger.violation(f"integrity_check: {line}")
         for line in end.foreign_keys:
-            self._ledger.violation(f"foreign_key_check: {line}")
+            self.ledger.violation(f"foreign_key_check: {line}")
         if end.wal_peak_bytes > end.wal_limit_bytes:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"the write-ahead log grew to {end.wal_peak_bytes} bytes, "
                 f"over its limit of {end.wal_limit_bytes}"
             )
-        return self._ledger.finding(wal_peak_bytes=end.wal_peak_bytes)
+        return self.ledger.finding(wal_peak_bytes=end.wal_peak_bytes)

@@ -1,6 +1,6 @@
 """L1: no busy error within the busy timeout under legitimate load, and no worker starves.
 
-Of single calls:
+Of single calls, and of opening the store:
 
 - A busy answer that comes before the timeout is over is wrong whatever the load.
 - One that comes after it is wrong unless somebody was made to hold the lock for a tenth of
@@ -8,7 +8,8 @@ Of single calls:
 - So is any call that waits longer than the timeout when such times are left out, also one
   that never returns: until its process was gone, or until the end.
 
-Of workers, while the load is on. Such times count for nobody (see `stalls`).
+Of workers that all have the same to do, while the load is on. Such times count for nobody
+(see `stalls`).
 
 - Nobody is without a call that had the lock for three seconds in which others had hundreds.
 - Nobody gets less than a twentieth of the mean rate; whoever gets nothing at all is one of
@@ -66,7 +67,7 @@ class Patience:
     promise = "no busy error within the busy timeout; no worker starves"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._shares: dict[str, _Share] = {}
         self._late: list[Op] = []
         self._open: list[Op] = []
@@ -86,12 +87,12 @@ class Patience:
             if op.returned == NEVER:
                 self._open.append(op)
             elif op.status == "fail" and op.code == "busy":
-                self._ledger.exercised += 1
+                self.ledger.exercised += 1
                 self._late.append(op)
             elif op.name == WAIT:
                 self._slept(op)
             elif op.clock:
-                self._ledger.exercised += 1
+                self.ledger.exercised += 1
                 self._waited(op)
 
     def _slept(self, op: Op) -> None:
@@ -110,7 +111,7 @@ class Patience:
         wait = op.returned - op.invoked
         self._waits.add(wait)
         # Not the longest alone: that one may have its reason, and a shorter one none.
-        entry = (wait, self._ledger.exercised, op)
+        entry = (wait, self.ledger.exercised, op)
         if len(self._long) < _KEPT:
             heappush(self._long, entry)
         elif wait > self._long[0][0]:
@@ -125,8 +126,8 @@ class Patience:
         stalls = [Stalls(end, self._between, still=still) for still in (False, True)]
         excused = self._busy(end, stalls)
         self._slow(end, stalls)
-        jain = self._fairness(end, stalls)
-        return self._ledger.finding(
+        jain = self._fairness(end, stalls) if end.even else None
+        return self.ledger.finding(
             **{f"p{share}_ms": self._waits.percentile(share) for share in (50, 95, 99)},
             longest_ms=round(self._waits.longest / 1e6, 1),
             jain=jain,
@@ -149,25 +150,29 @@ class Patience:
         if not wrong(without):
             return False
         if wrong(with_them):
-            self._ledger.violation(message, ops)
+            self.ledger.violation(message, ops)
         else:
-            self._ledger.doubt(f"{message}; {STOOD_STILL}")
+            self.ledger.doubt(f"{message}; {STOOD_STILL}")
         return True
 
     def _busy(self, end: End, stalls: Sequence[Stalls]) -> int:
         """Judge the busy answers; gives how many had their reason."""
-        timeout = end.busy_timeout_ms * 1_000_000
+        self.ledger.exercised += len(end.not_opened)
+        told: list[tuple[str, str, int, int, list[Op]]] = [
+            (f"{process}, opening the store,", process, since, until, [])
+            for process, since, until in end.not_opened
+        ]
+        told += [(op.name, op.process, op.invoked, op.returned, [op]) for op in self._late]
         wrong = 0
-        for op in self._late:
-            waited = op.returned - op.invoked
+        for what, process, since, until, ops in told:
             wrong += self._object(
-                partial(_is_unfounded, op, timeout),
+                partial(_is_unfounded, process, since, until, end.busy_timeout_ms * 1_000_000),
                 stalls,
-                f"{op.name} was told busy after {waited / 1e6:.0f} ms; the busy timeout is "
+                f"{what} was told busy after {(until - since) / 1e6:.0f} ms; the busy timeout is "
                 f"{end.busy_timeout_ms} ms and nobody was made to hold the lock",
-                [op],
+                ops,
             )
-        return len(self._late) - wrong
+        return len(told) - wrong
 
     def _slow(self, end: End, stalls: Sequence[Stalls]) -> None:
         """Judge the calls that took long, and those that never returned."""
@@ -254,11 +259,11 @@ class Patience:
         )
 
 
-def _is_unfounded(op: Op, timeout: int, stalls: Stalls) -> bool:
+def _is_unfounded(process: str, since: int, until: int, timeout: int, stalls: Stalls) -> bool:
     """Whether a busy answer came too soon, or nobody was made to hold the lock."""
-    if op.returned - op.invoked < _SLACK * timeout:
+    if until - since < _SLACK * timeout:
         return True
-    return stalls.within(op.process, op.invoked, op.returned) < (1 - _SLACK) * timeout
+    return stalls.within(process, since, until) < (1 - _SLACK) * timeout
 
 
 def _is_over(op: Op, until: int, allowed: int, stalls: Stalls) -> bool:

@@ -22,7 +22,7 @@ class Order:
     promise = "claims follow the documented order: affinity, then age; keys by their due time"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._runs: dict[str, RunRow] = {}
         self._inserted: dict[str, int] = {}
         self._order = ClaimOrder(self._runs, self._inserted)
@@ -71,10 +71,10 @@ class Order:
         first = self._order.first(runner, now, frozenset(op.args.get("exclude_run_ids", ())))
         if first is None:
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         if first.run_id != change.key[0]:
             near = first.affinity_runner_id == runner
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{runner} got {change.place}, and {first.run_id} came first: "
                 f"{'it has affinity to the runner' if near else 'it is older'}",
                 [op],
@@ -92,12 +92,12 @@ class Order:
         ]
         if not due:
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         first = min(due)[1:]
         if first != change.key:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{change.place} was claimed, and {'/'.join(first)} was due first", [op], [change]
             )
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
-        return self._ledger.finding()
+        return self.ledger.finding()

@@ -25,7 +25,7 @@ class Wakeups:
     )
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._waiting: dict[tuple[str, ...], Change] = {}
         self._rows: dict[tuple[str, ...], Change] = {}
         self._last_empty: dict[str, Op] = {}
@@ -47,7 +47,7 @@ class Wakeups:
         if isinstance(after, QueueRow):
             self._rows[change.key] = change
             if not isinstance(before, QueueRow) or after.version != before.version:
-                self._ledger.exercised += 1
+                self.ledger.exercised += 1
                 self._waiting[change.key] = change
             elif after.claim_token is not None and after.claim_token != before.claim_token:
                 self._waiting.pop(change.key, None)
@@ -55,7 +55,7 @@ class Wakeups:
         self._rows.pop(change.key, None)
         swallowed = self._waiting.pop(change.key, None)
         if swallowed is not None and not (op is not None and op.name == "resources.delete"):
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{change.place} left the queue although no claim began after the "
                 f"enqueue at commit {swallowed.seq}",
                 [op],
@@ -66,10 +66,10 @@ class Wakeups:
         present = {(row.controller, row.resource_key) for row in _queue(end)}
         for key, change in self._rows.items():
             if key not in present:
-                self._ledger.violation(f"{'/'.join(key)} vanished from the queue", [], [change])
+                self.ledger.violation(f"{'/'.join(key)} vanished from the queue", [], [change])
             else:
                 self._left(key, change, end)
-        return self._ledger.finding(left=len(self._rows))
+        return self.ledger.finding(left=len(self._rows))
 
     def _left(self, key: tuple[str, ...], change: Change, end: End) -> None:
         row, asked = change.after, self._last_empty.get(key[0])
@@ -82,13 +82,13 @@ class Wakeups:
             and asked.now >= max(end.heal_started, due)
             and asked.low >= change.seq
         ):
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{'/'.join(key)} waits in the queue, and a worker was told there was nothing",
                 [asked],
                 [change],
             )
         else:
-            self._ledger.doubt(f"{'/'.join(key)} is left, but no worker was told there was nothing")
+            self.ledger.doubt(f"{'/'.join(key)} is left, but no worker was told there was nothing")
 
 
 def _queue(end: End) -> list[QueueRow]:

@@ -22,7 +22,7 @@ class Events:
     promise = "one row a key; an event during a claim is never swallowed by its settle or requeue"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._present: set[tuple[str, ...]] = set()
 
     def feed(self, events: Sequence[Event]) -> None:
@@ -33,7 +33,7 @@ class Events:
     def _commit(self, change: Change, op: Op | None) -> None:
         if change.before is None:
             if change.key in self._present:
-                self._ledger.violation(f"{change.place} has two rows", [op], [change])
+                self.ledger.violation(f"{change.place} has two rows", [op], [change])
             self._present.add(change.key)
         if change.after is None:
             self._present.discard(change.key)
@@ -44,18 +44,18 @@ class Events:
         before, after = change.before, change.after
         if not isinstance(before, QueueRow) or before.version == before.claim_version:
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         given = op.args.get("available_at")
         latest = before.available_at if given is None else min(before.available_at, ms_of(given))
         if not isinstance(after, QueueRow):
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.name} removed {change.place} although an event came "
                 f"(version {before.version}, claimed at {before.claim_version})",
                 [op],
                 [change],
             )
         elif after.available_at > latest:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.name} put {change.place} off to {after.available_at} although "
                 f"an event made it due at {latest}",
                 [op],
@@ -63,4 +63,4 @@ class Events:
             )
 
     def finish(self, end: End) -> Finding:  # noqa: ARG002
-        return self._ledger.finding()
+        return self.ledger.finding()

@@ -55,7 +55,7 @@ class Woken:
     promise = "who waits for work is woken when some is committed"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._work: dict[tuple[str, tuple[str, ...]], _Work] = {}
         self._events: list[int] = []
         self._told: list[_Work] = []
@@ -71,7 +71,7 @@ class Woken:
             elif event.op.name == WAIT and event.op.status == "ok":
                 op = event.op
                 # Who had to look again slept in between.
-                self._ledger.exercised += len(op.clock) > 1 and _told_of_something(op)
+                self.ledger.exercised += len(op.clock) > 1 and _told_of_something(op)
                 self._waiting.append(op)
                 self._for_nothing(op)
 
@@ -80,7 +80,7 @@ class Woken:
         timeout, waited = op.args.get("timeout_ms"), op.returned - op.invoked
         early = timeout is None or waited < timeout * 1_000_000 - _ROUNDING_NS
         if early and not _told_of_something(op):
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.process} was told of nothing after {waited / 1e6:.0f} ms, "
                 f"and would have waited for {'ever' if timeout is None else f'{timeout} ms'}",
                 [op],
@@ -128,7 +128,7 @@ class Woken:
             self._end(op)
         for late in self._late:
             self._judge(late, end)
-        return self._ledger.finding(bound_ms=BOUND_MS)
+        return self.ledger.finding(bound_ms=BOUND_MS)
 
     def _judge(self, late: _Late, end: End) -> None:
         since, wait, row = late.since, late.wait, late.work.change.after
@@ -147,10 +147,10 @@ class Woken:
         )
         lost = joined([*pauses, *end.still])
         if late.until - since - within(lost, since, late.until) <= _BOUND_NS:
-            self._ledger.doubt(f"{message}; {STOOD_STILL}")
+            self.ledger.doubt(f"{message}; {STOOD_STILL}")
             return
-        self._ledger.exercised += not _told_of_something(wait)
-        self._ledger.violation(message, [late.work.maker, wait], [change])
+        self.ledger.exercised += not _told_of_something(wait)
+        self.ledger.violation(message, [late.work.maker, wait], [change])
 
 
 def _told_of_something(wait: Op) -> bool:

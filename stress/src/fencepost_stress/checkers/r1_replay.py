@@ -25,7 +25,7 @@ class Replay:
     promise = "replaying the commits through a reference model reproduces every result seen"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._model = Model()
         self._watching: list[tuple[Op, Outcome | None]] = []
 
@@ -39,7 +39,7 @@ class Replay:
 
     def _commit(self, change: Change, op: Op | None) -> None:
         if op is None:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"no call explains the change of {change.table} {change.place}",
                 [],
                 [change],
@@ -57,23 +57,23 @@ class Replay:
         if expected is None:
             self._not_predicted(op)
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         if op.status == "fail":
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.name} was refused ({op.code}) and changed rows", [op], op.rows
             )
             return
         rows = op.rows
         actual = (rows[0][1:],) if len(rows) == 1 else tuple([row[1:] for row in rows])
         if expected.changes != actual and not _same_unordered(expected, actual):
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.name} did what it should not: "
                 f"{differences.of_changes(expected.changes, rows, _same)}",
                 [op],
                 op.rows,
             )
         elif op.status == "ok" and not _same(expected.result, op.result):
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{op.name} was told what is not so: "
                 f"{differences.of_results(expected.result, op.result, _same, _differing)}",
                 [op],
@@ -81,7 +81,7 @@ class Replay:
             )
 
     def _not_predicted(self, op: Op) -> None:
-        self._ledger.doubt(
+        self.ledger.doubt(
             f"{op.name} read no clock, so its outcome can't be predicted"
             if self._model.knows(op)
             else f"the model has no rule for {op.name}"
@@ -94,7 +94,7 @@ class Replay:
         if expected is None:
             self._not_predicted(op)
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         if not _explains(expected, op):
             self._watching.append((op, expected))
 
@@ -108,7 +108,7 @@ class Replay:
 
     def _unexplained(self, op: Op, first: Outcome | None) -> None:
         until = "the end" if op.high == NEVER else f"{op.high}"
-        self._ledger.violation(
+        self.ledger.violation(
             f"{op.name} {differences.told(op)}, which is right nowhere between commits "
             f"{op.low} and {until}: at first due was {differences.due(first)}",
             [op],
@@ -117,7 +117,7 @@ class Replay:
     def finish(self, end: End) -> Finding:  # noqa: ARG002
         for op, first in self._watching:
             self._unexplained(op, first)
-        return self._ledger.finding()
+        return self.ledger.finding()
 
 
 def _explains(expected: Outcome, op: Op) -> bool:

@@ -25,7 +25,7 @@ class Drained:
     )
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._left: dict[str, Change] = {}
         self._done: set[str] = set()
         self._last_empty: Op | None = None
@@ -46,14 +46,14 @@ class Drained:
         before, after = change.before, change.after
         run_id = change.key[0]
         if before is None and op is None:
-            self._ledger.violation(f"{run_id} was invented: no call enqueued it", [], [change])
+            self.ledger.violation(f"{run_id} was invented: no call enqueued it", [], [change])
         if isinstance(before, RunRow) and before.status == "done":
-            self._ledger.violation(f"{run_id} was changed after it was done", [op], [change])
+            self.ledger.violation(f"{run_id} was changed after it was done", [op], [change])
         if not isinstance(after, RunRow):
             self._left.pop(run_id, None)
             self._done.discard(run_id)
             if op is None:
-                self._ledger.violation(f"{run_id} was lost: no call deleted it", [], [change])
+                self.ledger.violation(f"{run_id} was lost: no call deleted it", [], [change])
         elif after.status == "done":
             self._left.pop(run_id, None)
             self._done.add(run_id)
@@ -61,21 +61,22 @@ class Drained:
             self._left[run_id] = change
 
     def finish(self, end: End) -> Finding:
-        self._ledger.exercised += len(self._done)
+        self.ledger.exercised += len(self._done)
         for row in end.tables.get(RUNS, ()):
             if not isinstance(row, RunRow):
                 continue
             if row.status == "done":
                 if row.run_id not in self._done:
-                    self._ledger.violation(f"{row.run_id} is done, but nothing completed it")
+                    self.ledger.violation(f"{row.run_id} is done, but nothing completed it")
                 self._done.discard(row.run_id)
             elif row.run_id not in self._left:
-                self._ledger.violation(f"{row.run_id} is there, but nothing left it there")
-        for run_id in [] if end.pruned else sorted(self._done)[:10]:
-            self._ledger.violation(f"{run_id} was done and is no longer there")
+                self.ledger.violation(f"{row.run_id} is there, but nothing left it there")
+        self._done.difference_update(row.run_id for _, row in end.taken)
+        for run_id in sorted(self._done)[:10]:
+            self.ledger.violation(f"{run_id} was done and is no longer there")
         for run_id, change in sorted(self._left.items()):
             self._stranded(run_id, change, end)
-        return self._ledger.finding(left=len(self._left))
+        return self.ledger.finding(left=len(self._left))
 
     def _stranded(self, run_id: str, change: Change, end: End) -> None:
         after, asked = change.after, self._last_empty
@@ -87,10 +88,10 @@ class Drained:
             and asked.low >= change.seq
             and (expiry is None or expiry <= asked.now)
         ):
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{run_id} is stranded: it was claimable, and a worker was told there was nothing",
                 [asked],
                 [change],
             )
         else:
-            self._ledger.doubt(f"{run_id} is not done, but no worker was told there was nothing")
+            self.ledger.doubt(f"{run_id} is not done, but no worker was told there was nothing")

@@ -71,7 +71,7 @@ class Takeover:
     promise = "an expired claim is taken over within a bound"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._delays: list[int] = []
         self._asked: defaultdict[str, _Asked] = defaultdict(_Asked)
         self._live: dict[str, dict[tuple[str, ...], Change]] = {RUNS: {}, QUEUE: {}}
@@ -116,14 +116,14 @@ class Takeover:
         now = claim_time(after, op)
         if now is None or now < expiry:
             return
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         if len(self._delays) < _KEPT:
             self._delays.append(now - expiry)
         if now - expiry <= BOUND_MS:
             return
         asked = self._asked[RUNS if isinstance(after, RunRow) else after.controller]
         if asked.since(expiry, now, _place(change.before)) > BOUND_MS:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"{change.place} was taken over {now - expiry} ms after its lease had ended, "
                 f"and others asked meanwhile",
                 [op],
@@ -146,7 +146,7 @@ class Takeover:
                 row.controller not in (controllers or ()) or row.available_at > now
             ):
                 continue
-            self._ledger.violation(
+            self.ledger.violation(
                 f"the lease of {change.place} had ended at {row.claim_expires_at}, and a worker "
                 f"was told at {now} that there was nothing",
                 [op],
@@ -156,9 +156,9 @@ class Takeover:
     def finish(self, end: End) -> Finding:  # noqa: ARG002
         delays = sorted(self._delays)
         if not delays:
-            return self._ledger.finding(bound_ms=BOUND_MS)
+            return self.ledger.finding(bound_ms=BOUND_MS)
         shares = {f"p{share}_ms": delays[len(delays) * share // 100] for share in (50, 95, 99)}
-        return self._ledger.finding(bound_ms=BOUND_MS, max_ms=delays[-1], **shares)
+        return self.ledger.finding(bound_ms=BOUND_MS, max_ms=delays[-1], **shares)
 
 
 def _place(row: TableRow | None) -> Any:

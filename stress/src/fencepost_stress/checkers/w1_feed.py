@@ -24,7 +24,7 @@ class Feed:
     promise = "the feed has no gap and no repeat for any consumer; watermarks never move back"
 
     def __init__(self) -> None:
-        self._ledger = Ledger(self)
+        self.ledger = Ledger(self)
         self._seqs: list[int] = []
         self._commits: list[int] = []
         self._watermarks: dict[str, Change] = {}
@@ -43,7 +43,7 @@ class Feed:
             self._settle(change.seq)
         if isinstance(after, RunEventRow) and change.before is None:
             if self._seqs and after.seq <= self._seqs[-1]:
-                self._ledger.violation(
+                self.ledger.violation(
                     f"event {after.seq} was committed after event {self._seqs[-1]}: "
                     "who had read so far misses it",
                     [op],
@@ -54,9 +54,9 @@ class Feed:
             self._commits.append(change.seq)
         elif isinstance(after, WatermarkRow):
             before = change.before
-            self._ledger.exercised += 1
+            self.ledger.exercised += 1
             if isinstance(before, WatermarkRow) and after.last_event_seq < before.last_event_seq:
-                self._ledger.violation(
+                self.ledger.violation(
                     f"the watermark of {after.session_id} moved back from "
                     f"{before.last_event_seq} to {after.last_event_seq}",
                     [op],
@@ -69,9 +69,9 @@ class Feed:
             change = self._watermarks.get(op.args["session_id"])
             row = None if change is None else change.after
             if isinstance(row, WatermarkRow):
-                self._ledger.exercised += 1
+                self.ledger.exercised += 1
                 if op.result < row.last_event_seq:
-                    self._ledger.violation(
+                    self.ledger.violation(
                         f"{row.session_id} was told watermark {op.result}, "
                         f"and it was {row.last_event_seq}",
                         [op],
@@ -92,7 +92,7 @@ class Feed:
         self._waiting = still
 
     def _page(self, op: Op) -> None:
-        self._ledger.exercised += 1
+        self.ledger.exercised += 1
         got = [event["seq"] for event in op.result]
         place, limit = op.args["seq"], op.args.get("limit", _PAGE)
         first = bisect_right(self._seqs, place)
@@ -100,12 +100,12 @@ class Feed:
         if got != there:
             missed = sorted(set(there) - set(got))
             what = f"left out {missed[0]}" if missed else f"shows {got}, where there is {there}"
-            self._ledger.violation(f"a page after {place} {what}", [op])
+            self.ledger.violation(f"a page after {place} {what}", [op])
             return
         # A page that is not full must hold all that was certain.
         certain = bisect_left(self._commits, op.low + 1)
         if len(got) < limit and first + len(got) < certain:
-            self._ledger.violation(
+            self.ledger.violation(
                 f"a page after {place} ends before {self._seqs[first + len(got)]}, "
                 "which was committed before",
                 [op],
@@ -114,4 +114,4 @@ class Feed:
     def finish(self, end: End) -> Finding:  # noqa: ARG002
         for op in self._waiting:
             self._page(op)
-        return self._ledger.finding(events=len(self._seqs))
+        return self.ledger.finding(events=len(self._seqs))

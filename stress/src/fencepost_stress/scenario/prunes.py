@@ -2,17 +2,17 @@
 
 Each worker is a consumer of its own, and reads on from its watermark alone: to it the feed
 must look as if nothing had ever been pruned. The witness leaves out what pruning deletes, so
-the properties judge just that.
+the properties judge just that; which runs it may take P1 judges by a log beside the witness.
 """
 
 from __future__ import annotations
 
 from fencepost.errors import FencepostError
 
-from ..workloads import PRUNED
+from ..workloads import PRUNED, PRUNES
 from .actor import Actor
 from .feeds import Feeds
-from .runs import Runs
+from .runs import Held, Runs
 
 _MOST = 50
 
@@ -25,6 +25,7 @@ class Prunes:
         self._runs = runs
         self._feeds = feeds
         self._everybody_reads = False
+        self._unfinished: Held | None = None
 
     def step(self) -> None:
         """Write, read, work; the first worker prunes, now and then."""
@@ -48,8 +49,22 @@ class Prunes:
         return bool(events)
 
     def _work(self) -> None:
-        held = self._runs.insert(self._actor.unique("run"))
-        if held is not None:
+        """Do a run; or its continuation first, which must outlast it whatever its age."""
+        actor = self._actor
+        if self._unfinished is not None:
+            self._runs.complete(self._unfinished)
+            self._unfinished = None
+            return
+        held = self._runs.insert(actor.unique("run"))
+        if held is None:
+            return
+        next_one = None
+        if actor.chance(0.4):
+            next_one = self._runs.insert(actor.unique("continuation"), held.run_id)
+        if next_one is not None:
+            self._runs.complete(next_one)
+            self._unfinished = held
+        else:
             self._runs.complete(held)
 
     def _prune(self) -> None:
@@ -60,18 +75,23 @@ class Prunes:
         store = self._actor.session.store
         if store is None:
             raise RuntimeError("the session has no store")
-        now = self._actor.due(0)
+        actor = self._actor
         try:
             if not self._everybody_reads:
-                wanted = {_consumer(slot) for slot in range(self._actor.plan.processes)}
+                wanted = {_consumer(slot) for slot in range(actor.plan.processes)}
                 self._everybody_reads = wanted <= set(store.stats().watermarks)
                 return
-            limit = self._actor.random.randrange(1, _MOST)
-            done = store.prune(done_before=now, events_before=now, limit=limit)
+            limit, done_before = actor.random.randrange(1, _MOST), actor.due(0, 0, -60, -300)
+            mark = self._runs.insert(actor.unique("mark"))
+            if mark is None:
+                return
+            actor.session.note(PRUNES, run=mark.run_id, done_before=done_before, limit=limit)
+            done = store.prune(done_before=done_before, events_before=actor.due(0), limit=limit)
         except FencepostError as error:
-            self._actor.session.note("not pruned", code=error.code)
+            actor.session.note("not pruned", code=error.code)
             return
-        self._actor.session.note(PRUNED, runs=done.runs, events=done.run_events)
+        actor.session.note(PRUNED, runs=done.runs, events=done.run_events)
+        self._runs.complete(mark)
 
 
 def _consumer(slot: int) -> str:

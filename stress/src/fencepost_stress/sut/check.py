@@ -7,7 +7,6 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -51,14 +50,13 @@ def check(directory: Path) -> RunVerdict:
     properties = tuple(
         property_of(_promised(finding, setup.capabilities), seconds)
         for checker in [make() for make in CHECKERS]
-        for finding, seconds in judged(
-            checker.ids, checker.promise, partial(checker.check, evidence), budget
-        )
+        for finding, seconds in judged(checker, evidence, budget)
         if plan.workload != WAIT or finding.id in _OF_WAITING
     )
     counts = _counts(calls)
     counts["worker killed"] = len(killed)
     sometimes = sometimes_of(counts, _required(plan, setup.capabilities))
+    problems.extend(_never_answered(calls))
     if not setup.capabilities.promises:
         problems.append("it promises nothing that could be decided")
     return run_verdict(
@@ -143,6 +141,21 @@ def _counts(calls: Calls) -> dict[str, int]:
     counts["outcome unknown"] += len(calls.ghosts)
     counts["nothing to claim"] += len(calls.empty)
     return {name: number for name, number in sorted(counts.items()) if number}
+
+
+def _never_answered(calls: Calls) -> Iterator[str]:
+    """What never came to an end that says how it ended, and the first error that it gave."""
+    for name in ("enqueue", "claim"):
+        made = [call for call in calls if call.name == name]
+        if not made or (name == "claim" and calls.empty):
+            continue
+        errors = [call for call in made if call.said]
+        if errors and all(call.unknown for call in made):
+            first = min(errors, key=lambda call: call.low)
+            yield (
+                f"{name}: nobody knows how any of its {len(made):,} calls ended; "
+                f"the first was told {first.said}"
+            )
 
 
 def _required(plan: Plan, capabilities: Capabilities) -> tuple[str, ...]:
