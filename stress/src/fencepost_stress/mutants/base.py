@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +17,8 @@ from ..plan import FaultKind
 
 SOMETIMES = "sometimes"
 """The killer of stores that do nothing: something that must happen never did."""
+
+_BETWEEN_SECONDS = 0.002
 
 
 class Mutant(PythonEngine):
@@ -42,6 +45,15 @@ class Mutant(PythonEngine):
         """To be called where the broken line is."""
         if cls.watcher is not None:
             cls.watcher()
+
+    @classmethod
+    def let_others_in(cls) -> None:
+        """To be called between two transactions that should be one.
+
+        A busy machine stops a process there now and then. Here each one is, so that whether
+        somebody comes between does not depend on the machine.
+        """
+        time.sleep(_BETWEEN_SECONDS)
 
     @classmethod
     def prepare(cls) -> None:

@@ -50,6 +50,7 @@ class _InTwoTransactions(Mutant):
         if run_id is None:
             return []
         self.reached()
+        self.let_others_in()
         return self._take(run_id, runner_id, claim_tokens[0], lease_ms, now)
 
     @writes

@@ -37,6 +37,7 @@ class NoUniqueParent(_WithoutUniqueParent):
             found = self.read("runs.continuation", {"parent_run_id": parent})
             if found:
                 return [refusal("continuation_exists", parent, found[0][0])]
+            self.let_others_in()
         return super().enqueue_runs(runs, now)
 
     def _row(self, name: str, params: Mapping[str, Value]) -> Row | None:
@@ -56,6 +57,8 @@ class CountedBeforeLock(_WithoutUniqueParent):
     def enqueue_runs(self, runs: Sequence[NewRun], now: int | None) -> list[Row | Exception]:
         parents = {run[-1] for run in runs if run[-1] is not None}
         self._counted = {parent: self._count(parent) for parent in parents}
+        if parents:
+            self.let_others_in()
         return super().enqueue_runs(runs, now)
 
     def _count(self, parent: str) -> bool:

@@ -32,6 +32,12 @@ INSERT INTO run_events (seq, recorded_at, run_id, workflow_ref, type, runner_id,
 VALUES (:seq, :recorded_at, :run_id, :workflow_ref, :type, :runner_id, :payload_json)
 """
 
+_PRUNE_RUNS = """
+DELETE FROM workflow_run_queue WHERE rowid IN (
+  SELECT rowid FROM workflow_run_queue
+  WHERE status = 'done' AND updated_at < :before ORDER BY created_at, rowid LIMIT :limit)
+"""
+
 
 class EffectReservedTwice(Mutant):
     name = "effect-check-then-insert"
@@ -53,6 +59,7 @@ class EffectReservedTwice(Mutant):
                 key, resource_uid, generation, kind, request_fingerprint, now
             )
         self.reached()
+        self.let_others_in()
         return self._insert(key, resource_uid, generation, kind, request_fingerprint, now)
 
     @writes
@@ -130,6 +137,7 @@ class FeedWithGaps(Mutant):
                 run_id, workflow_ref, type, runner_id, payload_json, now
             )
         self.reached()
+        self.let_others_in()
         values: dict[str, Value] = {
             "seq": seq,
             "run_id": run_id,
@@ -163,6 +171,23 @@ class PrunesUnread(Mutant):
             return params
         self.reached()
         return {**params, "unread": 1}
+
+
+class PrunesContinuations(Mutant):
+    name = "prunes-continuations"
+    bug = "pruning takes a continuation whose parent is there still, and so frees the parent's slot"
+    killers = ("P1",)
+    workload = "prune"
+
+    def change(self, name: str, params: Mapping[str, Value]) -> int:
+        if name != "prune.runs":
+            return super().change(name, params)
+        self.reached()
+        return self._prune(params)
+
+    @writes
+    def _prune(self, params: Mapping[str, Value]) -> int:
+        return self.run_sql(_PRUNE_RUNS, params)
 
 
 class OrphansLeft(Mutant):

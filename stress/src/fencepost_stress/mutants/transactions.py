@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -13,11 +14,13 @@ from fencepost.engine.python.session import is_busy
 from fencepost.errors import StoreBusyError
 from fencepost.failures import sqlite_failure
 
+from ..plan import FAULTS
 from .base import Mutant
 
 _Result = TypeVar("_Result")
 _SQLITE_BUSY = 5
 _ERROR_RATE = 0.03
+_FIRST_PAUSE_SECONDS = 0.05
 
 
 class Deferred(Mutant):
@@ -99,6 +102,22 @@ class ErrorAfterCommit(Mutant):
             self.reached()
             own.end(None, sqlite_failure(_SQLITE_BUSY, self._path, "the lock was lost"))
         return done
+
+
+class WaitsTooLong(Mutant):
+    name = "waits-past-timeout"
+    bug = "each try for the lock is later than the one before, and nobody looks at the busy timeout"
+    killers = ("L1",)
+    faults = FAULTS
+
+    def _begin(self, since: float) -> None:  # noqa: ARG002
+        pause = _FIRST_PAUSE_SECONDS
+        while not self._try_begin():
+            self.reached()
+            time.sleep(pause)
+            pause *= 4
+        self._execute("connection.rollback")
+        super()._begin(time.monotonic())
 
 
 class BusyAsEmpty(Mutant):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ..identity import OWNED
+from ..identity import AGAIN, OWNED
 from .actor import Actor
 from .runs import SOURCE
 
 _SIZE = 3
+_MANY = 100
+"""More claims than a store looks at one by one when their leases have ended together."""
 
 
 class Batches:
@@ -19,12 +21,17 @@ class Batches:
         self._actor = actor
         self._old_runs: deque[tuple[str, str]] = deque(maxlen=8)
         self._old_keys: deque[Any] = deque(maxlen=8)
-        self._keys: list[str] = []
+        self._keys: dict[str, dict[str, str]] = {}
+        self._crowd: list[tuple[str, str]] = []
         self._growth = 0
 
     def runs(self) -> None:
         """Enqueue or claim some, renew them, end them; now and then with an old token."""
         actor = self._actor
+        if actor.chance(0.01):
+            # Somebody dies with many of them: all those leases end together.
+            self._enqueue(_MANY, 20)
+            return
         claims = self._enqueue() if actor.chance(0.5) else self._claim()
         if not claims:
             return
@@ -34,7 +41,10 @@ class Batches:
             # Their leases end; somebody else takes them over.
             self._old_runs.extend(claims)
             return
-        actor.call("runs.complete_many", claims=self._with_old(claims))
+        ended = self._with_old(claims)
+        if actor.chance(0.1):
+            ended = [*ended, ended[0]]
+        actor.call("runs.complete_many", claims=ended)
         self._old_runs.extend(claims[:1])
 
     def _with_old(self, claims: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -48,7 +58,8 @@ class Batches:
         self._growth += 1
         return self._actor.plan.lease_ms + self._growth
 
-    def _enqueue(self) -> list[tuple[str, str]]:
+    def _enqueue(self, number: int = 0, lease_ms: int = 0) -> list[tuple[str, str]]:
+        """Some runs, or so many with such a lease."""
         actor = self._actor
         items: list[dict[str, Any]] = [
             {
@@ -58,9 +69,9 @@ class Batches:
                 "input": None,
                 "runner_id": actor.runner,
                 "claim_token": actor.unique("token"),
-                "lease_ms": actor.lease(),
+                "lease_ms": lease_ms or actor.lease(),
             }
-            for _ in range(actor.random.randrange(1, _SIZE + 1))
+            for _ in range(number or actor.random.randrange(1, _SIZE + 1))
         ]
         if len(items) > 1 and actor.chance(0.2):
             # A used id is refused, and takes nobody else with it.
@@ -75,8 +86,11 @@ class Batches:
     def _claim(self) -> list[tuple[str, str]]:
         actor = self._actor
         limit, lease = actor.random.randrange(1, _SIZE + 1), actor.lease()
+        optional: dict[str, Any] = {}
+        if self._old_runs and actor.chance(0.3):
+            optional["exclude_run_ids"] = sorted({run for run, _ in self._old_runs})
         found = actor.call(
-            "runs.claim_many", runner_id=actor.runner, lease_ms=lease, limit=limit
+            "runs.claim_many", runner_id=actor.runner, lease_ms=lease, limit=limit, **optional
         ).value
         return [(run.run_id, run.claim_token) for run in found or []]
 
@@ -85,9 +99,18 @@ class Batches:
         actor = self._actor
         if not self._make_keys():
             return
+        if actor.chance(0.005):
+            self._die_with_many()
+            return
+        if actor.chance(0.1):
+            key, spec = actor.random.choice(list(self._keys.items()))
+            actor.call("resources.put", controller=OWNED, key=key, spec=spec, initial_status=AGAIN)
         if actor.chance(0.6):
-            chosen = actor.random.sample(self._keys, actor.random.randrange(1, _SIZE + 1))
-            items = [(OWNED, key) for key in chosen]
+            chosen = actor.random.sample(list(self._keys), actor.random.randrange(1, _SIZE + 1))
+            items = [
+                (OWNED, key, actor.due(0, 20, 80)) if actor.chance(0.3) else (OWNED, key)
+                for key in chosen
+            ]
             actor.call("queue.enqueue_many", items=items)
         lease, limit = actor.lease(), actor.random.randrange(1, _SIZE + 1)
         claims = actor.call(
@@ -105,12 +128,26 @@ class Batches:
 
     def _make_keys(self) -> bool:
         while len(self._keys) < _SIZE:
-            key = self._actor.unique("own")
-            spec = {"token": self._actor.unique("spec")}
-            made = self._actor.call(
-                "resources.put", controller=OWNED, key=key, spec=spec, initial_status={}
-            )
-            if made.value is None:
+            key, spec = self._make_key()
+            if not key:
                 return False
-            self._keys.append(key)
+            self._keys[key] = spec
         return True
+
+    def _make_key(self) -> tuple[str, dict[str, str]]:
+        """A key of one's own, and its specification; no name when it could not be made."""
+        key, spec = self._actor.unique("own"), {"token": self._actor.unique("spec")}
+        made = self._actor.call(
+            "resources.put", controller=OWNED, key=key, spec=spec, initial_status={}
+        )
+        return ("" if made.value is None else key), spec
+
+    def _die_with_many(self) -> None:
+        """Claim a crowd of keys, and do not come back: all those leases end together."""
+        actor = self._actor
+        if self._crowd:
+            actor.call("queue.enqueue_many", items=self._crowd)
+        else:
+            made = [self._make_key()[0] for _ in range(_MANY)]
+            self._crowd = [(OWNED, key) for key in made if key]
+        actor.call("queue.claim_many", controllers=[OWNED], lease_ms=20, limit=_MANY)

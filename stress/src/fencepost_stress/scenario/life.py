@@ -42,9 +42,9 @@ class Life:
         elif name["controller"] == OUTSIDE:
             actor.call("resources.request_deletion", **name)
         else:
-            self._change(name, swap)
+            self._change(name, swap, found)
 
-    def _change(self, name: dict[str, Any], swap: dict[str, Any]) -> None:
+    def _change(self, name: dict[str, Any], swap: dict[str, Any], found: Any) -> None:
         actor = self._actor
         fate = actor.random.random()
         if fate < 0.35:
@@ -53,6 +53,9 @@ class Life:
                 "conditions": [],
                 "controller_status": {"token": actor.unique("status")},
             }
+            if actor.chance(0.2):
+                # What is there already: no new version.
+                status = found.status.to_dict()
             actor.call("resources.update_status", **swap, status=status)
         elif fate < 0.6:
             finalizers = ["hold"] if actor.chance(0.7) else []

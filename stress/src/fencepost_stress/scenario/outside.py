@@ -101,6 +101,8 @@ class Outside:
         optional: dict[str, Any] = {}
         if actor.chance(0.6):
             optional["run_id"] = actor.unique("child")
+            if actor.chance(0.3):
+                optional["error"] = None
         else:
             optional["error"] = actor.unique("error")
             if actor.chance(0.3):
