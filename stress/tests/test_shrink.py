@@ -168,7 +168,7 @@ def test_a_broken_store_is_shrunk_for_real(
     )
     plans.save(plan, tmp_path / "plan.json")
     out = tmp_path / "out"
-    arguments = ["--plan", str(tmp_path / "plan.json"), "--shrink", "12", "--out", str(out)]
+    arguments = ["--plan", str(tmp_path / "plan.json"), "--shrink", "6", "--out", str(out)]
     assert cli.main(arguments) == 1
     said = capsys.readouterr().out
     result = json.loads((out / "shrunk" / "shrunk.json").read_text())
