@@ -20,7 +20,6 @@ from fencepost_stress.library import Result, Worker, run_code
 from fencepost_stress.recorded import NotRecordedError, RecordedStore
 from fencepost_stress.session import Answer
 
-
 GIVEN: dict[str, Any] = {"engine": "python", "processes": 3, "seed": 4}
 
 
