@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import pickle
@@ -243,6 +244,66 @@ def test_ranges_of_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         Holder(pid, "unknown") for pid in (11, 17, 18, 19)
     )
     assert str(Holder(11, "unknown")) == "process 11 (unknown)"
+
+
+def elsewhere(proc: Path, path: Path, *shown: int) -> None:
+    """A /proc as it is where a file has another device than its file system (btrfs).
+
+    Processes show their descriptors, but for those that are not `shown`, if any are.
+    """
+    device = os.stat(path).st_dev
+    (proc / "self").mkdir(parents=True)
+    known = Path("/proc/locks").read_text("ascii")
+    name = f"{os.major(device):02x}:{os.minor(device):02x}"
+    (proc / "locks").write_text(known.replace(f" {name}:", " ff:ff:"))
+    (proc / "self" / "mountinfo").write_text("20 1 255:255 / / rw - btrfs none rw\n")
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and (not shown or int(folder.name) in shown):
+            (proc / folder.name).symlink_to(folder)
+
+
+def test_where_a_file_has_a_device_of_its_own(
+    start: Callable[..., Child],
+    path: Path,
+    engine: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writer, reader = start(), start()
+    with fencepost.open(path, engine=engine):
+        writer.sql(path, "BEGIN IMMEDIATE")
+        reader.sql(path, "BEGIN", "SELECT count(*) FROM queue")
+        elsewhere(tmp_path / "proc", path)
+        monkeypatch.setattr(holders, "PROC", tmp_path / "proc")
+        held = holders.locks(str(path))
+        assert held is not None
+        assert held[writer.pid] == ["write", "read"]
+        assert held[reader.pid] == ["read"]
+        assert write_lock_holders(str(path)) == (Holder(writer.pid, command_of(writer)),)
+        writer.sql(path, "ROLLBACK")
+        assert write_lock_holders(str(path)) == ()
+
+
+def test_where_processes_do_not_show_their_files(
+    path: Path, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody was found, and somebody could not be asked: that is not known, not nobody."""
+    fencepost.open(path, engine=engine).close()
+    elsewhere(tmp_path / "proc", path, os.getpid())
+    monkeypatch.setattr(holders, "PROC", tmp_path / "proc")
+    assert holders.locks(str(path)) == {}
+    (tmp_path / "proc" / "1").mkdir()
+
+    listed = os.listdir
+
+    def listdir(folder: str | Path) -> list[str]:
+        if Path(folder).parent.name == "1":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return listed(folder)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    assert holders.locks(str(path)) is None
+    assert write_lock_holders(str(path)) is None
 
 
 def test_a_command_line_is_shortened(start: Callable[..., Child]) -> None:

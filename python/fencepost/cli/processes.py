@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..holders import PROC, command, locks
+from ..holders import PROC, Descriptors, command, locks, status_of
 
 
 @dataclass(slots=True)
@@ -47,36 +46,15 @@ def openers(path: str) -> list[Opener] | None:
 
     A process of another user shows only to root.
     """
-    wanted = set(_identities(path))
     if not (PROC / "self" / "fd").is_dir():
         return None
     held = locks(path) or {}
-    found = []
-    for folder in PROC.iterdir():
-        if not folder.name.isdigit() or int(folder.name) == os.getpid():
-            continue
-        if _has_open(folder, wanted):
-            pid = int(folder.name)
-            found.append(Opener(pid, command(pid), _engines(folder), held.get(pid, [])))
-    return sorted(found, key=lambda opener: opener.pid)
-
-
-def _identities(path: str) -> Iterator[tuple[int, int]]:
-    for suffix in ("", "-wal", "-shm"):
-        with suppress(OSError):
-            status = os.stat(path + suffix)
-            yield status.st_dev, status.st_ino
-
-
-def _has_open(folder: Path, wanted: set[tuple[int, int]]) -> bool:
-    # A process may end, or close a file, between any two looks.
-    with suppress(OSError), os.scandir(folder / "fd") as descriptors:
-        for descriptor in descriptors:
-            with suppress(OSError):
-                status = descriptor.stat()
-                if (status.st_dev, status.st_ino) in wanted:
-                    return True
-    return False
+    files = [status_of(path + suffix) for suffix in ("", "-wal", "-shm")]
+    found = {pid for pid, _, _ in Descriptors(files)} - {os.getpid()}
+    return [
+        Opener(pid, command(pid), _engines(PROC / str(pid)), held.get(pid, []))
+        for pid in sorted(found)
+    ]
 
 
 def _engines(folder: Path) -> list[str]:
