@@ -227,11 +227,12 @@ def test_a_queue_of_ones_own_by_its_name(
 ) -> None:
     (tmp_path / "mine.py").write_text(BROKEN)
     monkeypatch.chdir(tmp_path)
-    code, run = stress(capsys, "--sut", "mine:Idle", *SHORT, "--faults", "none", "--out", "out")
+    short = ("--processes", "2", "--seconds", "1", "--faults", "none")
+    code, run = stress(capsys, "--sut", "mine:Idle", *short, "--out", "out")
     assert code == 1
     assert verdicts(run)["S1"] == "invalid"
     assert any("never happened: claimed" in reason for reason in run["reasons"])
-    _, run = stress(capsys, "--sut", "mine:Failing", *SHORT, "--faults", "none", "--out", "fails")
+    _, run = stress(capsys, "--sut", "mine:Failing", *short, "--out", "fails")
     (said,) = (reason for reason in run["reasons"] if "nobody knows how any of its" in reason)
     assert said.startswith("claim: ")
     assert "KeyError: 'no such column'" in said

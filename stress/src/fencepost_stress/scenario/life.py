@@ -57,13 +57,13 @@ class Life:
                 # What is there already: no new version.
                 status = found.status.to_dict()
             actor.call("resources.update_status", **swap, status=status)
-        elif fate < 0.6:
+        elif fate < 0.55:
             finalizers = ["hold"] if actor.chance(0.7) else []
             actor.call("resources.update_finalizers", **swap, finalizers=finalizers)
-        elif fate < 0.7:
+        elif fate < 0.65:
             spec = {"token": actor.unique("spec")}
             actor.call("resources.put", **name, spec=spec, initial_status={})
-        elif fate < 0.9:
+        elif fate < 0.8:
             actor.call("resources.request_deletion", **name)
         else:
             # Nobody asked for it: refused.
