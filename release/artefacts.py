@@ -51,6 +51,11 @@ class Artefact:
         name = f"{self.dist_info}/METADATA" if self.wheel else "PKG-INFO"
         return email.message_from_bytes(self.contents[name])
 
+    @property
+    def description(self) -> str:
+        """The long description, which follows the metadata's headers."""
+        return str(self.metadata.get_payload())
+
     def listing(self) -> list[str]:
         """The names of its files, without the version in them, sorted."""
         return sorted(name.replace(f"-{self.version}.", "-VERSION.") for name in self.contents)

@@ -16,7 +16,7 @@ from pathlib import Path
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
-from . import third_party, versions
+from . import readme, third_party, versions
 from .artefacts import NAMES, Artefact, load
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +40,7 @@ def findings(artefacts: list[Artefact], strange: list[str]) -> Iterator[str]:
     for artefact in artefacts:
         yield from files_differ(artefact)
         yield from misses_licences(artefact)
+        yield from links_lead_nowhere(artefact)
     if "fencepost-native" in kinds:
         yield from extension_is_wrong(kinds["fencepost-native"])
     for kind in ("fencepost-pure", "stress-wheel"):
@@ -101,6 +102,12 @@ def misses_licences(artefact: Artefact) -> Iterator[str]:
         inside = f"{artefact.dist_info}/licenses/{name}" if artefact.wheel else name
         if artefact.contents.get(inside) != (ROOT / name).read_bytes():
             yield f"{artefact.path.name}: {inside} is not the repository's {name}"
+
+
+def links_lead_nowhere(artefact: Artefact) -> Iterator[str]:
+    """The description is read on an index, where the repository's files are not beside it."""
+    for target in readme.relative_links(artefact.description):
+        yield f"{artefact.path.name}: its description links to {target}, which is no address"
 
 
 def extension_is_wrong(wheel: Artefact) -> Iterator[str]:
@@ -172,6 +179,8 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     artefacts, strange = load(asked.dist)
     wrong = list(findings(artefacts, strange))
+    if readme.main(["--check"]):
+        wrong.append(f"{readme.FILE.name}: see above")
     if third_party.main(["--check"]):
         wrong.append(f"{third_party.FILE.name}: see above")
     for finding in wrong:

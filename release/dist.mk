@@ -42,6 +42,10 @@ dist-check: $(DIST_VENV)/.stamp ## Check what is in dist/: files, versions, lice
 licences: ## Write THIRD-PARTY-LICENSES.txt anew, after crates came, went or moved
 	$(PYTHON) -m release.third_party
 
+.PHONY: readme
+readme: ## Write PACKAGE.md anew, the README as package indexes show it
+	$(PYTHON) -m release.readme
+
 # All that the tests install comes from here, so that they see what an installation asks for.
 $(WHEELHOUSE)/.stamp: requirements/dist.txt requirements/dev.txt $(DIST_VENV)/.stamp
 	rm -rf $(WHEELHOUSE)

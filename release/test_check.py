@@ -52,6 +52,17 @@ def test_files_that_came_and_went(artefacts: dict[str, Artefact]) -> None:
     ]
 
 
+def test_a_link_that_leads_nowhere(artefacts: dict[str, Artefact]) -> None:
+    for artefact in artefacts.values():
+        name = f"{artefact.dist_info}/METADATA" if artefact.wheel else "PKG-INFO"
+        text = artefact.contents[name] + b"[a](docs/a.md) [b](https://example.org) [c](#c)\n"
+        assert list(check.links_lead_nowhere(artefact)) == []
+        assert list(check.links_lead_nowhere(spoilt(artefact, **{name: text}))) == [
+            f"{artefact.path.name}: its description links to docs/a.md, which is no address",
+            f"{artefact.path.name}: its description links to #c, which is no address",
+        ]
+
+
 @pytest.mark.parametrize("content", [None, b"another licence"])
 def test_a_licence_that_is_not_ours(content: bytes | None, artefacts: dict[str, Artefact]) -> None:
     for artefact in artefacts.values():

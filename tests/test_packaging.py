@@ -10,6 +10,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import fencepost
 
 ROOT = Path(__file__).parent.parent
@@ -32,6 +34,17 @@ def test_the_versions_agree() -> None:
     version = fencepost.__version__
     assert toml("pyproject.toml")["project"]["version"] == version
     assert toml("Cargo.toml")["workspace"]["package"]["version"] == version
+
+
+def test_the_readme_of_the_package_is_the_readme() -> None:
+    """Where a package index shows it, nothing lies beside it that a link could lead to."""
+    readme = pytest.importorskip("release.readme", reason="not in the source distribution")
+    shown = (ROOT / toml("pyproject.toml")["project"]["readme"]).read_text("utf-8")
+    assert shown == readme.packaged((ROOT / "README.md").read_text("utf-8")), "run `make readme`"
+    assert list(readme.relative_links(shown)) == []
+    assert "ends in a worker that survives a kill" in shown
+    assert "[tutorial](docs/tutorial.md)" not in shown
+    assert "tutorial (`docs/tutorial.md`)" in shown
 
 
 def test_the_core_depends_on_nothing() -> None:
