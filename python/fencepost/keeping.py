@@ -121,9 +121,11 @@ class Lease:
         return not self.lost
 
     def _keep(self) -> None:
-        self._renew_again_and_again()
-        if self._interrupter is not None and self._over:
-            self._interrupter.wake()
+        try:
+            self._renew_again_and_again()
+        finally:
+            if self._interrupter is not None:
+                self._interrupter.end(lost=self._over)
 
     def _renew_again_and_again(self) -> None:
         while not self._stop.wait(self._pause_ms() / 1000):
@@ -167,10 +169,14 @@ class Lease:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # The thread is not waited for: a renewal that comes after the claim's end does nothing.
         self._stop.set()
-        if self._interrupter is not None and self._interrupter.is_cause_of(kind):
+        if self._interrupter is None:
+            return
+        if self._interrupter.is_cause_of(kind):
             raise self._loss() from self.error
+        # A renewal that came after the claim's end would be told as a loss.
+        if not self.lost:
+            await self._interrupter.over.wait()
 
 
 class _Interrupter:
@@ -186,15 +192,18 @@ class _Interrupter:
         self._fired = False
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
+        self.over = asyncio.Event()
 
     def watch(self) -> None:
         """Begin; from now on the block may be interrupted."""
         self._watch = self._loop.create_task(self._fire_when_lost())
 
-    def wake(self) -> None:
-        """Look again; from any thread."""
+    def end(self, *, lost: bool) -> None:
+        """Say, from any thread, that no more renewals come; and whether the lease is lost."""
         with suppress(RuntimeError):  # the loop may be closed already
-            self._loop.call_soon_threadsafe(self._woken.set)
+            if lost:
+                self._loop.call_soon_threadsafe(self._woken.set)
+            self._loop.call_soon_threadsafe(self.over.set)
 
     def is_cause_of(self, kind: type[BaseException] | None) -> bool:
         """Whether the block, which `kind` ended, ended because of this interruption alone."""

@@ -335,6 +335,35 @@ def test_a_block_that_ends_in_time_is_not_interrupted(live: fencepost.Store) -> 
     assert asyncio.run(work()) == "worked on"
 
 
+def test_the_end_of_a_task_s_claim_comes_after_the_last_renewal(
+    live: fencepost.Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else the renewal that is under way would be told as a loss."""
+    begun, go = threading.Event(), threading.Event()
+
+    async def work() -> None:
+        run = claimed(live, FAR)
+        lease = live.keep(claim=run, lease_ms=FAR, every_ms=1)
+        renew = lease._renew
+
+        def renew_late() -> bool:
+            begun.set()
+            assert go.wait(FAR / 1000)
+            return renew()
+
+        lease._renew = renew_late
+        async with lease:
+            assert begun.wait(FAR / 1000)
+            asyncio.get_running_loop().call_soon(go.set)
+        assert live.runs.complete(**run.claim)
+        go.set()
+        lease._thread.join()
+        assert not lease.lost
+
+    asyncio.run(work())
+    assert not [record for record in caplog.records if "refused" in record.getMessage()]
+
+
 def test_a_lease_that_is_entered_again_interrupts_nobody_later(live: fencepost.Store) -> None:
     async def work() -> str:
         lease = live.keep(claim=claimed(live), lease_ms=LEASE)
