@@ -23,9 +23,10 @@ DATA = [
 ]
 # Reading all of a table is what these are for.
 WHOLE_TABLES = ("dump.", "layout.", "stats.")
-# Walks that a LIMIT ends, or over a table of one row a consumer.
+# Walks that a LIMIT ends, or over a table of one row a consumer, or over no table.
 BOUNDED = {
     "prune.events": r"SCAN (events|\(subquery-1\))",
+    "queue.next_due": "SCAN CONSTANT ROW",
     "prune.feed": r"SCAN (run_events|\(subquery-1\)|session_watermarks)",
 }
 

@@ -132,7 +132,7 @@ class Waiter:
         """What is ready, and when the next becomes due by the clock."""
         now = self._clock()
         runs_due = self._runs_due(now) if self._wish.runs else MAX_TIME_MS
-        dues = {name: self._controller_due(name) for name in self._wish.controllers}
+        dues = {name: self._controller_due(name, now) for name in self._wish.controllers}
         ready = Ready(
             runs_due <= now,
             tuple(name for name, due in dues.items() if due <= now),
@@ -149,11 +149,9 @@ class Waiter:
         rows = self._engine.read("runs.next_expiries", limit)
         return _earliest(row[1] for row in rows if row[0] not in excluded)
 
-    def _controller_due(self, controller: str) -> float:
-        where = {"controller": controller}
-        rows = self._engine.read("queue.next_idle", where)
-        rows += self._engine.read("queue.next_expiry", where)
-        return _earliest(row[0] for row in rows)
+    def _controller_due(self, controller: str, now: int) -> float:
+        rows = self._engine.read("queue.next_due", {"controller": controller, "now": now})
+        return _earliest(rows[0])
 
     def _has_more(self, statement: str, after: int | None) -> bool:
         return after is not None and bool(self._engine.read(statement, {"seq": after, "limit": 1}))

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import fencepost
+from tests.conftest import OpenStore
 from tests.processes.remote import Child
-from tests.support import refused
+from tests.support import SetClock, put, refused
 
 NEVER = 20_000
 """A timeout that a test reaches only when a wake-up was lost."""
@@ -92,6 +93,34 @@ def test_a_due_key_wakes_for_its_controller(store: fencepost.Store, other: Child
     for controller in ("others", "mine"):
         other.call("resources.put", controller=controller, key="k", spec={}, initial_status=None)
     assert waiting.end() == fencepost.Ready(controllers=("mine",))
+
+
+def test_no_claim_hides_another_after_the_clock_was_set_back(
+    open_store: OpenStore, clock: SetClock
+) -> None:
+    store = open_store()
+    put(store, "first", now=None)
+    first = store.queue.claim_next(controllers=["ctl"], lease_ms=60_000)
+    assert first is not None
+    clock.advance(-60_000)
+    assert store.queue.renew(claim=first, lease_ms=1000)
+    put(store, "second", now=None)
+    assert store.queue.claim_next(controllers=["ctl"], lease_ms=2000) is not None
+    # The first claim has ended, and its key is due only when the old time comes again.
+    clock.advance(1999)
+    assert not store.wait(controllers=["ctl"], timeout_ms=0)
+    clock.advance(1)
+    assert store.wait(controllers=["ctl"], timeout_ms=0).controllers == ("ctl",)
+    second = store.queue.claim_next(controllers=["ctl"], lease_ms=120_000)
+    assert second is not None
+    assert second.key == "second"
+    clock.advance(57_999)
+    assert not store.wait(controllers=["ctl"], timeout_ms=0)
+    clock.advance(1)
+    assert store.wait(controllers=["ctl"], timeout_ms=0).controllers == ("ctl",)
+    again = store.queue.claim_next(controllers=["ctl"], lease_ms=1000)
+    assert again is not None
+    assert again.key == "first"
 
 
 def test_an_event_of_the_feed_wakes(store: fencepost.Store, other: Child) -> None:

@@ -95,19 +95,27 @@ WHERE (available_at, controller, resource_key) > (:after_available_at, :after_co
 ORDER BY available_at, controller, resource_key
 LIMIT :limit;
 
--- name: next_idle
-SELECT available_at
-FROM queue INDEXED BY fencepost_queue_idle
-WHERE controller = :controller AND claim_token IS NULL
-ORDER BY available_at
-LIMIT 1;
-
--- name: next_expiry
-SELECT max(claim_expires_at, available_at)
-FROM queue INDEXED BY fencepost_queue_expiry
-WHERE controller = :controller AND claim_token IS NOT NULL AND claim_expires_at IS NOT NULL
-ORDER BY claim_expires_at
-LIMIT 1;
+-- name: next_due
+-- When the first idle key is due; when the first claim of a due key ends; and when the first
+-- claimed key that is not due is to be looked at again. There is one of these only where the
+-- clock was set back: it may have expired, and must not stand before the others.
+SELECT
+  (SELECT available_at
+    FROM queue INDEXED BY fencepost_queue_idle
+    WHERE controller = :controller AND claim_token IS NULL
+    ORDER BY available_at
+    LIMIT 1),
+  (SELECT claim_expires_at
+    FROM queue INDEXED BY fencepost_queue_expiry
+    WHERE controller = :controller AND claim_token IS NOT NULL AND claim_expires_at IS NOT NULL
+      AND available_at <= :now
+    ORDER BY claim_expires_at
+    LIMIT 1),
+  (SELECT available_at
+    FROM queue INDEXED BY fencepost_queue_claimed
+    WHERE controller = :controller AND claim_token IS NOT NULL AND available_at > :now
+    ORDER BY available_at
+    LIMIT 1);
 
 -- name: get
 -- The whole row, for a person to look at.
