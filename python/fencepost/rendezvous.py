@@ -5,9 +5,8 @@ each name that it finds there, or to the first. It is all only a hint: a dead pr
 leaves a socket that refuses and is cleared away by whoever finds it, a full one has been
 woken already, and where sockets do not work everybody polls.
 
-The folder is there only while somebody waits, so that looking for waiters is one failing
-system call when there are none. `rust/fencepost-core/src/rendezvous.rs` keeps to the same
-names.
+Where nobody has waited of late there is no folder, so that looking for waiters is one failing
+system call. `rust/fencepost-core/src/rendezvous.rs` keeps to the same names.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import time
 from contextlib import suppress
 
 _LONGEST_ADDRESS = 100
+_UNUSED_SECONDS = 60.0
 _serial = itertools.count()
 
 
@@ -41,13 +41,31 @@ def names(folder: str) -> list[str]:
 def wake(folder: str, name: str) -> bool:
     """Wake the one under this name; False where it is dead, or gone."""
     try:
-        with (
-            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender,
-            _Address(folder, name) as address,
-        ):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)
+            return _send(sender, folder, name)
+    except OSError:
+        return False
+
+
+def wake_all(folder: str) -> None:
+    """Wake everybody in a folder; clear away one that nobody has used for a while."""
+    waiting = names(folder)
+    if not waiting:
+        _remove_unused(folder)
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.setblocking(False)
+        for name in waiting:
+            _send(sender, folder, name)
+
+
+def _send(sender: socket.socket, folder: str, name: str) -> bool:
+    try:
+        with _Address(folder, name) as address:
             sender.sendto(b"!", address)
     except BlockingIOError:
+        # Who is full has been woken already.
         return True
     except ConnectionRefusedError:
         _remove(folder, name)
@@ -57,23 +75,22 @@ def wake(folder: str, name: str) -> bool:
     return True
 
 
-def wake_all(folder: str) -> None:
-    """Wake everybody in a folder."""
-    for name in names(folder):
-        wake(folder, name)
-
-
 class Place:
     """A place in a folder: once taken, a bound socket, named by the time of its arrival.
 
     Whatever comes out of `take`, `leave` gives back all that was taken.
 
+    Arguments:
+        lasting: the folder stays for the next one. To remove it takes longer than all else in
+            a wake-up; `remove` does so in the end.
+
     Attributes:
         name: sorts after the names of those that came before, in any process.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, lasting: bool = False) -> None:
         self._folder = folder
+        self._lasting = lasting
         self.name = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(_serial)}"
         self._socket: socket.socket | None = None
 
@@ -83,18 +100,22 @@ class Place:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         except OSError:
             return
-        # Whoever leaves as the last removes the folder, perhaps between the two steps.
+        # Somebody may remove the folder at any time, also between the two steps.
         for _ in range(10):
             try:
-                os.makedirs(self._folder, 0o700, exist_ok=True)
                 with _Address(self._folder, self.name) as address:
                     self._socket.bind(address)
+                return
+            except FileNotFoundError:
+                pass
+            except OSError:
+                break
+            try:
+                os.makedirs(self._folder, 0o700, exist_ok=True)
             except FileNotFoundError:
                 continue
             except OSError:
                 break
-            else:
-                return
         self.leave()
 
     def fileno(self) -> int:
@@ -102,7 +123,11 @@ class Place:
         return -1 if self._socket is None else self._socket.fileno()
 
     def sleep(self, seconds: float) -> bool:
-        """Sleep until woken, or for so long; whether it was woken."""
+        """Sleep until woken, or for so long; whether it was woken.
+
+        Who was woken twice wakes once more: to see here that nothing is left takes as long as
+        a look.
+        """
         if self._socket is None:
             time.sleep(seconds)
             return False
@@ -111,23 +136,17 @@ class Place:
             self._socket.recv(1)
         except (TimeoutError, BlockingIOError):
             return False
-        self.drain()
         return True
 
-    def drain(self) -> None:
-        """Forget what woke this one: news of the same kind counts once."""
-        if self._socket is not None:
-            self._socket.setblocking(False)
-            with suppress(BlockingIOError):
-                while self._socket.recv(1):
-                    continue
-
     def leave(self) -> None:
-        """Give the place up; the last one to leave removes the folder."""
+        """Give the place up; the last one to leave removes the folder, unless it is to last."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-            _remove(self._folder, self.name)
+            if self._lasting:
+                _unlink(self._folder, self.name)
+            else:
+                _remove(self._folder, self.name)
 
 
 class _Address:
@@ -149,9 +168,26 @@ class _Address:
             os.close(self._descriptor)
 
 
-def _remove(folder: str, name: str) -> None:
-    with suppress(OSError):
-        os.unlink(os.path.join(folder, name))
+def remove(folder: str) -> None:
+    """Remove a folder where nobody is in it."""
     with suppress(OSError):
         os.rmdir(folder)
         os.rmdir(os.path.dirname(folder))
+
+
+def _remove(folder: str, name: str) -> None:
+    _unlink(folder, name)
+    remove(folder)
+
+
+def _remove_unused(folder: str) -> None:
+    """Remove a folder that a process left behind which never closed its store."""
+    if os.access(folder, os.F_OK):
+        with suppress(OSError):
+            if time.time() - os.stat(folder).st_mtime > _UNUSED_SECONDS:
+                remove(folder)
+
+
+def _unlink(folder: str, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(os.path.join(folder, name))

@@ -32,7 +32,7 @@ from .validation import (
     run_id as checked_run_id,
     time_ms,
 )
-from .waiting import Ready, Waiter, Wish
+from .waiting import Ready, Waiter, Wish, leave_no_folder
 
 
 class Store:
@@ -91,6 +91,7 @@ class Store:
         """Close the store; again does nothing. Waits for calls of other threads to end."""
         self._engine.close()
         if self._forgotten.detach() is not None:
+            leave_no_folder(self.path)
             self._on_close()
             logs.closed(self.path)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .engine.protocol import MAX_TIME_MS, Clock, Engine
-from .rendezvous import Place, folder, wake_all
+from .rendezvous import Place, folder, remove, wake_all
 
 _Result = TypeVar("_Result")
 
@@ -63,6 +63,11 @@ def bells(path: str) -> str:
     return folder(path, "bells")
 
 
+def leave_no_folder(path: str) -> None:
+    """Remove the folder of the waiters, unless somebody is in it."""
+    remove(bells(path))
+
+
 class Waiter:
     """One wait: a place taken before the first look, then looks between sleeps.
 
@@ -76,7 +81,7 @@ class Waiter:
         self._clock = clock
         self._wish = wish
         self._end = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
-        self._place = Place(bells(path))
+        self._place = Place(bells(path), lasting=True)
 
     def wait(self) -> Ready:
         """Block until there is something, or the timeout."""
@@ -92,11 +97,16 @@ class Waiter:
         """The same without blocking the running event loop."""
         woken = asyncio.Event()
         loop, descriptor = asyncio.get_running_loop(), -1
+
+        def wake() -> None:
+            self._place.sleep(0)
+            woken.set()
+
         try:
             self._place.take()
             descriptor = self._place.fileno()
             if descriptor >= 0:
-                loop.add_reader(descriptor, woken.set)
+                loop.add_reader(descriptor, wake)
             # A look waits its turn, and with it the loop would, while a thread has the lock
             # or waits for it.
             while (seconds := await asyncio.to_thread(self._pause)) is not None:
@@ -106,7 +116,6 @@ class Waiter:
                         await woken.wait()
                 except TimeoutError:
                     continue
-                self._place.drain()
                 woken.clear()
             return self._ready
         finally:

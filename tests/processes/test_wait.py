@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import fencepost
+from fencepost.waiting import Waiter
 from tests.conftest import OpenStore
 from tests.processes.remote import Child
 from tests.support import SetClock, put, refused
@@ -188,6 +190,33 @@ def test_no_wake_up_is_lost(store: fencepost.Store, other: Child) -> None:
     assert time.monotonic() - began < 200 * 0.125
 
 
+@pytest.mark.parametrize("blocking", [True, False], ids=["wait", "wait_async"])
+def test_what_is_committed_right_after_a_look_wakes(
+    blocking: bool, store: fencepost.Store, other: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first look something else comes, after the second what is waited for."""
+    look, looks = Waiter._look, []
+
+    def look_then_commit(waiter: Waiter) -> Any:
+        seen = look(waiter)
+        looks.append(seen)
+        if len(looks) == 1:
+            other.call("events.record", controller="c", key="k", type="t")
+        elif len(looks) == 2:
+            other.call("feed.record", run_id="r", workflow_ref="w", type="t")
+        return seen
+
+    monkeypatch.setattr(Waiter, "_look", look_then_commit)
+    # No later look makes up for a wake-up that is lost.
+    monkeypatch.setattr("fencepost.waiting.LOOK_SECONDS", NEVER / 1000)
+    if blocking:
+        ready = store.wait(feed_after=0, timeout_ms=NEVER // 2)
+    else:
+        ready = asyncio.run(store.wait_async(feed_after=0, timeout_ms=NEVER // 2))
+    assert ready.feed
+    assert len(looks) == 3, "it was woken, once for each"
+
+
 def test_waiting_in_an_event_loop_lets_others_run(store: fencepost.Store, other: Child) -> None:
     async def both() -> tuple[fencepost.Ready, int]:
         waiter = asyncio.create_task(store.wait_async(feed_after=0, timeout_ms=NEVER))
@@ -251,7 +280,42 @@ def test_a_cancelled_wait_leaves_its_place(store: fencepost.Store, path: Path) -
             await waiter
 
     asyncio.run(cancelled())
-    assert not Path(f"{path}-fencepost").exists()
+    assert not os.listdir(f"{path}-fencepost/bells")
+
+
+def test_the_folder_of_the_waiters_goes_with_the_store(
+    path: Path, engine: str, store: fencepost.Store
+) -> None:
+    folder = Path(f"{path}-fencepost")
+    with fencepost.open(path, engine=engine, read_only=True) as reader:
+        assert not reader.wait(feed_after=0, timeout_ms=0)
+        assert not os.listdir(folder / "bells"), "nobody waits"
+        # Who waits next, or looks for waiters, leaves the folder where it is.
+        assert not store.wait(feed_after=0, timeout_ms=0)
+        store.feed.record(run_id="r", workflow_ref="w", type="t")
+        assert folder.exists()
+        waiting = Waiting(store, feed_after=1)
+        while not os.listdir(folder / "bells"):
+            pass
+    store.feed.record(run_id="r", workflow_ref="w", type="t")
+    assert waiting.end().feed, "a store that is closed does not remove the others' folder"
+    assert folder.exists()
+    store.close()
+    assert not folder.exists()
+
+
+def test_a_folder_that_was_left_behind_is_cleared_away(store: fencepost.Store, path: Path) -> None:
+    folder = Path(f"{path}-fencepost")
+    store.wait(feed_after=0, timeout_ms=0)
+    store.feed.record(run_id="r", workflow_ref="w", type="t")
+    assert folder.exists()
+    long_ago = time.time() - 61
+    os.utime(folder / "bells", (long_ago, long_ago))
+    store.feed.record(run_id="r", workflow_ref="w", type="t")
+    assert not folder.exists()
+    waiting = Waiting(store, feed_after=2)
+    store.feed.record(run_id="r", workflow_ref="w", type="t")
+    assert waiting.end().feed
 
 
 def test_a_wait_says_what_for(store: fencepost.Store) -> None:
