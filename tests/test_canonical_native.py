@@ -96,7 +96,9 @@ def quick(native: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 MANY = settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=400,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

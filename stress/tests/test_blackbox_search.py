@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from blackbox_simulation import LEASE_NS, simulate
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fencepost_stress.blackbox import CHECKERS
 from fencepost_stress.blackbox.calls import Call
@@ -18,6 +18,8 @@ from fencepost_stress.blackbox.terms import Terms
 from fencepost_stress.operations import NEVER, Op
 
 LEASES = ("expires", "session", "kept", "taken")
+SLOW = [HealthCheck.too_slow]
+"""A machine that stands still for a second is no fault of what draws the examples."""
 
 
 def exhaustive(calls: Sequence[Call], model: Any) -> bool:
@@ -70,7 +72,7 @@ def histories(draw: st.DrawFn) -> list[Call]:
 
 @pytest.mark.parametrize("lease", LEASES)
 @pytest.mark.parametrize("strict", [True, False])
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250, deadline=None, suppress_health_check=SLOW)
 @given(calls=histories())
 def test_the_search_agrees_with_trying_everything(
     calls: list[Call], lease: Any, strict: bool
@@ -84,7 +86,7 @@ def test_the_search_agrees_with_trying_everything(
         assert set(window) <= set(calls)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250, deadline=None, suppress_health_check=SLOW)
 @given(st.data())
 def test_the_search_agrees_on_parents(data: st.DataObject) -> None:
     calls = []
@@ -110,7 +112,7 @@ def findings(seed: int, lease: Any, bug: str = "", calls: int = 120) -> dict[str
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
 @given(seed=st.integers(0, 1 << 40), lease=st.sampled_from(LEASES))
 def test_nothing_is_held_against_a_correct_queue(seed: int, lease: Any) -> None:
     found = findings(seed, lease)
