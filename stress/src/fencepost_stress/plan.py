@@ -26,6 +26,11 @@ __all__ = ["FAULTS", "Fault", "FaultKind", "Plan", "Synchronous", "make_plan"]
 
 LEASE_MS = 600
 RACE_MS = 200
+_LOG_IS_PINNED: frozenset[FaultKind] = frozenset({"pause", "reader", "checkpoint"})
+"""A process that is stopped while it reads is a reader that stays."""
+_LOG_BYTES = 32 << 20
+"""Several times what a store keeps of its log while nothing pins it."""
+_PINNED_LOG_BYTES = 128 << 20
 _LOCK_IS_HELD: frozenset[FaultKind] = frozenset({"hog", "full"})
 
 _BY_FAULT: dict[FaultKind, tuple[str, ...]] = {
@@ -56,7 +61,7 @@ class Plan(msgspec.Struct, frozen=True):
     keys: int = 6
     heal_patience_ms: int = 3000
     heal_limit_ms: int = 20_000
-    wal_limit_bytes: int = 128 << 20
+    wal_limit_bytes: int = _PINNED_LOG_BYTES
     checker_budget_seconds: float = 120.0
     workload: str = "mixed"
     weights: dict[str, int] = {}
@@ -118,6 +123,7 @@ def make_plan(
         weights=work.weights,
         race_ms=RACE_MS if work.races else 0,
         clocks=tuple(make_clocks(rng, processes)) if "clock" in faults else (),
+        wal_limit_bytes=_PINNED_LOG_BYTES if _LOG_IS_PINNED.intersection(faults) else _LOG_BYTES,
         busy_timeout_ms=BUSY_TIMEOUT_MS if _LOCK_IS_HELD.intersection(faults) else 5000,
     )
 

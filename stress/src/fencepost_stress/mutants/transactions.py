@@ -120,6 +120,16 @@ class WaitsTooLong(Mutant):
         super()._begin(time.monotonic())
 
 
+class LogNeverEmptied(Mutant):
+    name = "log-never-emptied"
+    bug = "nobody empties the write-ahead log when it has grown long, so it grows with each commit"
+    killers = ("I1",)
+
+    def _empty_log(self) -> bool:
+        self.reached()
+        return False
+
+
 class BusyAsEmpty(Mutant):
     name = "busy-as-empty"
     bug = "a busy database is reported as nothing to claim"

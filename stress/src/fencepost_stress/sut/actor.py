@@ -151,8 +151,11 @@ class Actor:
 
     def _outlive(self, held: Held) -> None:
         """Work longer than the lease, by little or more, then go on as if nothing had been."""
-        late = self._random.choice((0.5, 1, 2, 4, 8, 40))
+        late = self._random.choice((0.5, 1, 2, 4, 8, 40, 80))
         self._rest((self._lease_ms + late) / 1000)
+        kept = [name for name in ("renew", "verify") if name in self._uses]
+        if kept and self._random.random() < 0.5:
+            self._recorder.use(self._random.choice(kept), held)
         if self._random.random() < 0.5:
             self._recorder.use(self._random.choice(self._uses), held)
         self._recorder.use("complete", held)
