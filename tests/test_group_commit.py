@@ -137,6 +137,46 @@ def test_commits_are_shared(gated: fencepost.Store, gate: Gate) -> None:
     assert enqueue_bytes < sum(alone) / len(alone) * THREADS / 2
 
 
+def test_who_is_served_does_not_wait_for_the_next_commit(path: str) -> None:
+    committed, served = threading.Event(), [threading.Event() for _ in range(THREADS)]
+
+    def at(point: str) -> None:
+        if point == "committed":
+            committed.set()
+        elif point == "begun" and committed.is_set():
+            # The next commit is under way, and takes as long as the others need.
+            assert all(event.wait(10) for event in served)
+
+    def record(type: str) -> None:
+        store.feed.record(run_id="r", workflow_ref="w", type=type)
+
+    def twice() -> None:
+        record("first")
+        record("next")
+
+    def once(then: threading.Event) -> None:
+        record("other")
+        then.set()
+
+    gate = Gate()
+    with fencepost.open(path, engine="python", synchronous="off", clock=gate) as store:
+        engine: Any = engine_of(store)
+        engine._engine._probe = at
+        with ThreadPoolExecutor(THREADS + 1) as threads:
+            calls = [threads.submit(twice)]
+            assert gate.held.wait(30)
+            calls += [threads.submit(once, event) for event in served]
+            deadline = time.monotonic() + 30
+            while len(engine._engine._jobs) < THREADS and time.monotonic() < deadline:
+                time.sleep(0.001)
+            gate.opened.set()
+            for call in calls:
+                call.result(60)
+        assert [event.type for event in store.feed.after(seq=0)] == [
+            *("first", *["other"] * THREADS, "next")
+        ]
+
+
 def _wal_growth(store: fencepost.Store, gate: Gate) -> int:
     before = os.stat(f"{store.path}-wal").st_size
     behind(store, gate, [lambda n=n: enqueue(store, f"run-{n}") for n in range(THREADS)])

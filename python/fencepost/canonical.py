@@ -29,6 +29,7 @@ _ARRAY_INDEX = re.compile(r"0|[1-9][0-9]{0,9}")
 _MAX_ARRAY_INDEX = 4_294_967_294
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+_FEWEST_LONG_DIGITS = 16
 _LONG_DIGITS = re.compile(r"[0-9]{16}")
 
 
@@ -258,12 +259,15 @@ def parse_json(text: str) -> Any:
     Integers beyond 2**53-1 become floats. Raises ValueError for what is no JSON, and for
     text nested too deep to read.
     """
-    decoder = _WITH_LONG_NUMBERS if _LONG_DIGITS.search(text) else _PLAIN
+    length = len(text)
+    long = length >= _FEWEST_LONG_DIGITS and _LONG_DIGITS.search(text) is not None
+    decoder = _WITH_LONG_NUMBERS if long else _PLAIN
     try:
-        value, end = decoder.raw_decode(text)
-        if end == len(text):
+        # What `raw_decode` calls: most texts are short, and its frame would be half of the cost.
+        value, end = decoder.scan_once(text, 0)  # type: ignore[attr-defined]
+        if end == length:
             return value
-    except (ValueError, RecursionError):
+    except (StopIteration, ValueError, RecursionError):
         # Whitespace in front is JSON too; what is not, the decoder refuses below.
         pass
     read = partial(decoder.decode, text)

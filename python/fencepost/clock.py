@@ -17,6 +17,7 @@ from .errors import InvalidArgumentError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_MILLIS = [f".{millis:03d}Z" for millis in range(1000)]
 MIN_TIME_MS = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // _MILLISECOND
 _ECMASCRIPT_LIMIT_MS = 8_640_000_000_000_000
 
@@ -40,7 +41,7 @@ def iso_from_ms(ms: int) -> str:
     """
     if MIN_TIME_MS <= ms <= MAX_TIME_MS:
         seconds, millis = divmod(ms, 1000)
-        return f"{_to_the_second(seconds)}.{millis:03d}Z"
+        return _to_the_second(seconds) + _MILLIS[millis]
     if abs(ms) > _ECMASCRIPT_LIMIT_MS:
         raise ValueError(f"{ms} ms is no time that ECMAScript can represent")
     # The Gregorian calendar repeats every 400 years: shift into datetime's range.

@@ -12,6 +12,7 @@ from .pages import Page, make_page, place_of
 from .validation import optional_limit
 
 Item = TypeVar("Item")
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class Facet:
@@ -67,6 +68,15 @@ def use_engine(facet: Facet, engine: Engine) -> None:
 
 def new_token() -> str:
     """A claim token, uid or request id that nobody had before: a random UUID (RFC 9562)."""
-    digits = os.urandom(16).hex()
-    variant = "89ab"[int(digits[16], 16) & 3]
+    return new_tokens(1)[0]
+
+
+def new_tokens(count: int) -> list[str]:
+    """So many of them: to ask the system for random bytes costs as much as all else about one."""
+    digits = os.urandom(16 * count).hex()
+    return [_uuid(digits[start : start + 32]) for start in range(0, 32 * count, 32)]
+
+
+def _uuid(digits: str) -> str:
+    variant = _VARIANT[digits[16]]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

@@ -10,7 +10,7 @@ from typing import Any
 from .clock import ms_from_time
 from .engine.protocol import Row
 from .errors import CorruptRowError, FencepostError, InvalidArgumentError
-from .facet import Facet, new_token
+from .facet import Facet, new_tokens
 from .pages import DEFAULT_PAGE, Page, each
 from .records import QueueClaim, QueueItem
 from .validation import (
@@ -95,7 +95,7 @@ class Queue(Facet):
         """
         given = checked_items(controllers, "controllers")
         names = sorted({name(item, "controllers") for item in given})
-        tokens = [new_token() for _ in range(integer(limit, "limit", least=1, most=10_000))]
+        tokens = new_tokens(integer(limit, "limit", least=1, most=10_000))
         lease = checked_lease(lease_ms)
         ms = time_ms(now)
         if not names:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .engine.protocol import Row
 from .errors import CorruptRowError, FencepostError
-from .facet import new_token
+from .facet import new_token, new_tokens
 from .pages import DEFAULT_PAGE, Page, each
 from .records import Run
 from .run_arguments import excluded, new_run, new_run_of, run_claims
@@ -177,7 +177,7 @@ class Runs(RunSources):
         Each gets a token of its own. Returns the claimed runs in claim order; in the place
         of one whose row can't be read stands the error that says why.
         """
-        tokens = [new_token() for _ in range(integer(limit, "limit", least=1, most=10_000))]
+        tokens = new_tokens(integer(limit, "limit", least=1, most=10_000))
         rows = self._engine.claim_runs(
             key(runner_id, "runner_id"),
             tokens,

@@ -76,12 +76,24 @@ class Run(Record):
         """The record of a row of `runs.get` or `runs.list`."""
         _RUNS.check(row)
         run = object.__new__(_UnsealedRun)
-        run.run_id, run.workflow_name, run.workflow_source_ref = row[:3]
+        # One unpacking: a run is made for every claim.
+        (
+            run.run_id,
+            run.workflow_name,
+            run.workflow_source_ref,
+            _,
+            run.status,
+            run.runner_id,
+            run.claim_token,
+            _,
+            run.affinity_runner_id,
+            run.parent_run_id,
+            run.created_at,
+            run.updated_at,
+            run.fence,
+        ) = row[:13]
         run.input = _RUNS.json(row, "input_json")
-        run.status, run.runner_id, run.claim_token = row[4:7]
         run.claim_expires_at = _RUNS.time(row, "claim_expires_at")
-        run.affinity_runner_id, run.parent_run_id, run.created_at, run.updated_at = row[8:12]
-        run.fence = row[12]
         run.__class__ = Run
         sealed: Run = run
         return sealed

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial, wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from ...clock import system_clock
@@ -61,7 +61,8 @@ class Connection(GroupCommit):
         self._jobs: deque[Job] = deque()
         # Re-entrant only to notice a call from inside a call (a signal handler, a clock).
         self._lock = threading.RLock()
-        self._inside = False
+        # The thread that works on the connection; 0 for none.
+        self._inside = 0
         mode = "ro" if read_only else "rw"
         uri = f"file:{quote(os.fsencode(path))}?mode={mode}{'&immutable=1' if immutable else ''}"
         self._sqlite: sqlite3.Connection | None = None
@@ -95,6 +96,7 @@ class Connection(GroupCommit):
             if self._sqlite is not None:
                 self._sqlite.close()
                 self._sqlite = None
+        self._call_first()
 
     def use_wal(self) -> None:
         """Switch the file to WAL, trying again within the busy timeout."""
@@ -144,16 +146,20 @@ class Connection(GroupCommit):
         with self._lock:
             if self._inside:
                 raise refusal("reentrant")
-            self._connection()
+            connection = self._connection()
             # One frame, one try: a signal's exception finds no gap between the lock and it.
             try:
-                self._inside = True
-                self._end_left_open()
-                return self._patiently(work)
+                self._inside = threading.get_ident()
+                if connection.in_transaction:
+                    self._end_left_open()
+                result = self._patiently(work)
             except sqlite3.Error as error:
                 raise self._translated(error) from error
             finally:
-                self._inside = False
+                self._inside = 0
+        if self._jobs:
+            self._call_first()
+        return result
 
     def _write(self, work: Callable[[], _Result]) -> _Result:
         """Do one write operation in an immediate transaction, shared where others wait."""
@@ -162,6 +168,12 @@ class Connection(GroupCommit):
         job = Job(work)
         try:
             self._jobs.append(job)
+            # Who looks for its outcome by way of the lock would wait for another commit.
+            while self._inside not in (0, threading.get_ident()) and not job.done:
+                job.wait()
+            if job.done:
+                served: _Result = self._outcome(job)
+                return served
             with self._lock:
                 if not job.done:
                     if self._inside:
@@ -170,7 +182,7 @@ class Connection(GroupCommit):
                     if self._read_only:
                         raise refusal("read_only", self._path)
                     try:
-                        self._inside = True
+                        self._inside = threading.get_ident()
                         self._work_off(job)
                     except BaseException:
                         # A signal's exception may have come before the rollback: else the
@@ -178,16 +190,22 @@ class Connection(GroupCommit):
                         self._end_left_open()
                         raise
                     finally:
-                        self._inside = False
+                        self._inside = 0
+            if self._jobs:
+                self._call_first()
         except BaseException:
             job.abandoned = True
             with suppress(ValueError):
                 self._jobs.remove(job)
+            self._call_first()
             raise
+        result: _Result = self._outcome(job)
+        return result
+
+    def _outcome(self, job: Job) -> Any:
         if self._on_wait is not None and (waited := self._turns.take_waited()):
             self._on_wait(waited)
-        result: _Result = job.outcome()
-        return result
+        return job.outcome()
 
     def _patiently(self, call: Callable[[], _Result]) -> _Result:
         """What `call` gives, tried again within the busy timeout.

@@ -1,12 +1,12 @@
 """Group commit: the writes of many threads share a transaction and one COMMIT.
 
-While one thread's COMMIT waits for the disk, the others queue their work; the next that
-gets the connection does all of it at once (DeWitt et al., "Implementation Techniques for
-Main Memory Database Systems", 1984). Each job keeps its own result and its own error:
-it runs in a savepoint, and a job that fails does not undo the others. Where the shared
-transaction fails as a whole nothing was committed, and each thread does its own job again,
-alone. Jobs join once the lock is held: while it is not to be had, each thread waits for as
-long as its own busy timeout lasts.
+While one thread's COMMIT waits for the disk, the others queue their work, and wait to be
+called; the next that gets the connection does all of it at once (DeWitt et al.,
+"Implementation Techniques for Main Memory Database Systems", 1984). Each job keeps its own
+result and its own error: it runs in a savepoint, and a job that fails does not undo the
+others. Where the shared transaction fails as a whole nothing was committed, and each thread
+does its own job again, alone. Jobs join once the lock is held: while it is not to be had,
+each thread waits for as long as its own busy timeout lasts.
 
 Mirrors `rust/fencepost-core/src/group_commit.rs`.
 """
@@ -19,6 +19,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ...errors import refusal
@@ -29,6 +30,7 @@ from .session import Session, code_of, is_busy
 from .turns import Turns
 
 MOST_JOBS = 64
+LOOK_AGAIN_SECONDS = 0.05
 _SQLITE_BUSY = 5
 
 
@@ -44,7 +46,7 @@ def identity_of(path: str) -> tuple[int, int] | None:
 class Job:
     """One write operation, and how it ended."""
 
-    __slots__ = ("abandoned", "alone", "done", "error", "result", "since", "work")
+    __slots__ = ("_called", "abandoned", "alone", "done", "error", "result", "since", "work")
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
@@ -54,6 +56,21 @@ class Job:
         self.abandoned = False
         self.result: Any = None
         self.error: Exception | None = None
+        self._called = threading.Lock()
+        self._called.acquire()
+
+    def wait(self) -> None:
+        """Until somebody calls: the job is done, or its thread is to do it.
+
+        A call can be lost, where a signal's exception comes just before it: so not for long.
+        """
+        self._called.acquire(timeout=LOOK_AGAIN_SECONDS)
+
+    def call(self) -> None:
+        """Have the thread that waits look again."""
+        # It may have been called already.
+        with suppress(RuntimeError):
+            self._called.release()
 
     def outcome(self) -> Any:
         """The result; raises the job's own error."""
@@ -107,6 +124,7 @@ class GroupCommit(Session):
         own.end(result, None)
         for job, (result, failed) in zip(others, outcomes, strict=True):
             job.end(result, failed)
+            job.call()
         self._checkpoints.after_commit(self._empty_log)
         return True
 
@@ -132,6 +150,11 @@ class GroupCommit(Session):
                 (left if job.alone else taken).append(job)
         self._jobs.extendleft(reversed(left))
         return taken
+
+    def _call_first(self) -> None:
+        """The connection is free: have the first that waits work on, also for the others."""
+        with suppress(IndexError):
+            self._jobs[0].call()
 
     def _put_back(self, jobs: list[Job]) -> None:
         for job in reversed(jobs):

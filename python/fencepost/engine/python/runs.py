@@ -70,12 +70,15 @@ class Runs(Connection):
         ]
 
     def verify_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
-        def verify() -> bool:
-            values = {**_claim((run_id, claim_token)), "now": self._now(now)}
-            # A row of this statement is a number: there is no text to decode.
-            return bool(self._execute("runs.verify", values).fetchall())
-
-        return self._read(verify)
+        # One frame less than `_rows` has, whose rows may have text to decode.
+        return self._read(
+            lambda: bool(
+                self._execute(
+                    "runs.verify",
+                    {"run_id": run_id, "claim_token": claim_token, "now": self._now(now)},
+                ).fetchall()
+            )
+        )
 
     @writes
     def park_run(self, run_id: str, claim_token: str, now: int | None) -> bool:

@@ -16,6 +16,7 @@ from ...statements import statement
 from ..protocol import MAX_TIME_MS, Clock, Row, Value
 
 _Result = TypeVar("_Result")
+_NOTHING: Mapping[str, Value] = {}
 _SQLITE_ERROR = 1
 _SQLITE_BUSY = 5
 
@@ -34,7 +35,7 @@ class Session:
     def _execute(self, name: str, params: Mapping[str, Value] | None = None) -> sqlite3.Cursor:
         if self._sqlite is None:
             raise refusal("closed")
-        return self._sqlite.execute(statement(name), params or {})
+        return self._sqlite.execute(statement(name), params or _NOTHING)
 
     def _set(self, name: str) -> None:
         """Run a PRAGMA; the row it answers with may not stay unread.
@@ -52,7 +53,10 @@ class Session:
         return rows[0] if rows else None
 
     def _rows(self, name: str, params: Mapping[str, Value]) -> list[Row]:
-        return self._decoding(lambda: self._execute(name, params).fetchall())
+        try:
+            return self._execute(name, params).fetchall()
+        except sqlite3.OperationalError as error:
+            return self._undecoded(error, lambda: self._execute(name, params).fetchall())
 
     def _some(
         self, name: str, params: Mapping[str, Value], most: int, wanted: Callable[[Row], bool]
@@ -67,15 +71,15 @@ class Session:
                 # An open cursor would keep its read mark past the commit.
                 cursor.close()
 
-        return self._decoding(some)
-
-    def _decoding(self, read: Callable[[], _Result]) -> _Result:
-        """What `read` gives; text that is no UTF-8, which another hand wrote, as bytes."""
         try:
-            return read()
+            return some()
         except sqlite3.OperationalError as error:
-            if code_of(error) != _SQLITE_ERROR:
-                raise
+            return self._undecoded(error, some)
+
+    def _undecoded(self, error: sqlite3.OperationalError, read: Callable[[], _Result]) -> _Result:
+        """What `read` gives, which failed; text that is no UTF-8 (another hand's) as bytes."""
+        if code_of(error) != _SQLITE_ERROR:
+            raise error
         connection = self._connection()
         connection.text_factory = _text_or_bytes
         try:
