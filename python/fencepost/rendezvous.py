@@ -17,6 +17,11 @@ import socket
 import time
 from contextlib import suppress
 
+# What one tells another by waking it: that there is news, or that it is the first in the
+# line now; that it is its turn, and whoever says so comes back to the line.
+NEWS = b"!"
+TURN = b">"
+
 _LONGEST_ADDRESS = 100
 _UNUSED_SECONDS = 60.0
 _serial = itertools.count()
@@ -38,14 +43,15 @@ def names(folder: str) -> list[str]:
         return []
 
 
-def wake(folder: str, name: str) -> bool:
-    """Wake the one under this name; False where it is dead, or gone."""
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-            sender.setblocking(False)
-            return _send(sender, folder, name)
-    except OSError:
-        return False
+def wake_first(folder: str, waiting: list[str], news: bytes) -> None:
+    """Wake the first of these that is alive; clear away those before it that are dead."""
+    if not waiting:
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.setblocking(False)
+        for name in waiting:
+            if _send(sender, folder, name, news):
+                return
 
 
 def wake_all(folder: str) -> None:
@@ -57,13 +63,14 @@ def wake_all(folder: str) -> None:
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.setblocking(False)
         for name in waiting:
-            _send(sender, folder, name)
+            _send(sender, folder, name, NEWS)
 
 
-def _send(sender: socket.socket, folder: str, name: str) -> bool:
+def _send(sender: socket.socket, folder: str, name: str, news: bytes) -> bool:
+    """Wake the one under this name; False where it is dead, or gone."""
     try:
         with _Address(folder, name) as address:
-            sender.sendto(b"!", address)
+            sender.sendto(news, address)
     except BlockingIOError:
         # Who is full has been woken already.
         return True
@@ -78,19 +85,16 @@ def _send(sender: socket.socket, folder: str, name: str) -> bool:
 class Place:
     """A place in a folder: once taken, a bound socket, named by the time of its arrival.
 
-    Whatever comes out of `take`, `leave` gives back all that was taken.
-
-    Arguments:
-        lasting: the folder stays for the next one. To remove it takes longer than all else in
-            a wake-up; `remove` does so in the end.
+    Whatever comes out of `take`, `leave` gives back all that was taken. The folder stays for
+    the next one: to remove it takes longer than all else in a wake-up; `remove` does so in
+    the end.
 
     Attributes:
         name: sorts after the names of those that came before, in any process.
     """
 
-    def __init__(self, folder: str, *, lasting: bool = False) -> None:
+    def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._lasting = lasting
         self.name = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(_serial)}"
         self._socket: socket.socket | None = None
 
@@ -122,31 +126,27 @@ class Place:
         """The descriptor that becomes readable when somebody wakes this one; -1 for none."""
         return -1 if self._socket is None else self._socket.fileno()
 
-    def sleep(self, seconds: float) -> bool:
-        """Sleep until woken, or for so long; whether it was woken.
+    def sleep(self, seconds: float) -> bytes:
+        """Sleep until woken, or for so long; what it was told, and nothing if it was not woken.
 
         Who was woken twice wakes once more: to see here that nothing is left takes as long as
         a look.
         """
         if self._socket is None:
             time.sleep(seconds)
-            return False
+            return b""
         self._socket.settimeout(max(seconds, 0.0))
         try:
-            self._socket.recv(1)
+            return self._socket.recv(1)
         except (TimeoutError, BlockingIOError):
-            return False
-        return True
+            return b""
 
     def leave(self) -> None:
-        """Give the place up; the last one to leave removes the folder, unless it is to last."""
+        """Give the place up."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-            if self._lasting:
-                _unlink(self._folder, self.name)
-            else:
-                _remove(self._folder, self.name)
+            _unlink(self._folder, self.name)
 
 
 class _Address:

@@ -81,7 +81,7 @@ class Waiter:
         self._clock = clock
         self._wish = wish
         self._end = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
-        self._place = Place(bells(path), lasting=True)
+        self._place = Place(bells(path))
 
     def wait(self) -> Ready:
         """Block until there is something, or the timeout."""

@@ -12,7 +12,7 @@ import pytest
 
 import fencepost
 from fencepost.engine.python.turns import HAND_OVER_SECONDS, Turns
-from fencepost.rendezvous import Place, folder
+from fencepost.rendezvous import NEWS, TURN, Place, folder, names, wake_first
 from tests.processes.remote import Child
 
 SECONDS = 2.0
@@ -97,7 +97,7 @@ def test_the_dead_and_the_stopped_in_the_line_delay_nobody(
 def test_who_hands_over_leaves_the_lock_alone_for_a_moment(path: Path) -> None:
     place = Place(folder(str(path), "line"))
     place.take()
-    woken: list[bool] = []
+    woken: list[bytes] = []
     waiter = threading.Thread(target=lambda: woken.append(place.sleep(10.0)))
     waiter.start()
     tried: list[float] = []
@@ -110,8 +110,53 @@ def test_who_hands_over_leaves_the_lock_alone_for_a_moment(path: Path) -> None:
     assert Turns(str(path), 5_000).take(try_lock, began)
     waiter.join()
     place.leave()
-    assert woken == [True]
+    assert woken == [TURN]
     assert tried[0] - began >= HAND_OVER_SECONDS
+
+
+@pytest.mark.parametrize("news, passed_on", [(NEWS, NEWS), (TURN, b"")])
+def test_who_was_called_leaves_it_to_others_to_tell_the_next(
+    path: Path, news: bytes, passed_on: bytes
+) -> None:
+    line = folder(str(path), "line")
+    second: list[Place] = []
+    tries: list[bytes] = []
+
+    def try_lock() -> bool:
+        tries.append(news)
+        if len(tries) == 2:
+            second.append(Place(line))
+            second[0].take()
+            wake_first(line, names(line), news)
+        return len(tries) == 3
+
+    assert Turns(str(path), 5_000).take(try_lock, time.monotonic())
+    assert names(line) == [second[0].name]
+    assert second[0].sleep(0.0) == passed_on
+    second[0].leave()
+
+
+def test_who_handed_over_tells_the_next(path: Path) -> None:
+    line = folder(str(path), "line")
+    first, second = Place(line), Place(line)
+    first.take()
+    second.take()
+    told: list[bytes] = []
+
+    def try_lock() -> bool:
+        told.append(second.sleep(0.0) if told else first.sleep(0.0))
+        first.leave()
+        return len(told) == 2
+
+    assert Turns(str(path), 5_000).take(try_lock, time.monotonic())
+    assert told == [TURN, NEWS]
+    second.leave()
+
+
+def test_an_empty_folder_goes_with_the_last_who_closes(path: Path, engine: str) -> None:
+    with fencepost.open(path, engine=engine):
+        Path(f"{path}-fencepost/line").mkdir(parents=True)
+    assert not Path(f"{path}-fencepost").exists()
 
 
 def test_without_a_place_to_wait_everybody_still_gets_the_lock(

@@ -29,6 +29,24 @@ pub(crate) fn folder(path: &Path, purpose: &str) -> PathBuf {
     Path::new(&folder).join(purpose)
 }
 
+/// What one tells another by waking it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It is the first in the line now.
+    First,
+    /// It is its turn, and whoever says so comes back to the line.
+    Turn,
+}
+
+impl News {
+    fn byte(self) -> u8 {
+        match self {
+            Self::First => b'!',
+            Self::Turn => b'>',
+        }
+    }
+}
+
 /// Who waits in a folder, in the order of their arrival.
 pub(crate) fn names(folder: &Path) -> Vec<OsString> {
     let Ok(entries) = fs::read_dir(folder) else {
@@ -40,25 +58,28 @@ pub(crate) fn names(folder: &Path) -> Vec<OsString> {
 }
 
 /// Wake the first of these that is alive; clear away those before it that are dead.
-pub(crate) fn wake_first(folder: &Path, names: &[OsString]) {
+pub(crate) fn wake_first(folder: &Path, names: &[OsString], news: News) {
     for name in names {
-        if wake(folder, name) {
+        if wake(folder, name, news) {
             return;
         }
     }
 }
 
 /// Wake the one under this name; false where it is dead, or gone.
-fn wake(folder: &Path, name: &OsStr) -> bool {
+fn wake(folder: &Path, name: &OsStr, news: News) -> bool {
     let sent = UnixDatagram::unbound().and_then(|sender| {
         sender.set_nonblocking(true)?;
-        at_address(folder, name, |address| sender.send_to(b"!", address))
+        at_address(folder, name, |address| {
+            sender.send_to(&[news.byte()], address)
+        })
     });
     match sent.map_err(|error| error.kind()) {
         // Who is full has been woken already.
         Ok(_) | Err(io::ErrorKind::WouldBlock) => true,
         Err(io::ErrorKind::ConnectionRefused) => {
-            remove(folder, name);
+            let _ = fs::remove_file(folder.join(name));
+            remove(folder);
             false
         }
         Err(_) => false,
@@ -93,27 +114,34 @@ impl Place {
         names.first().is_none_or(|first| *first >= self.name)
     }
 
-    /// Sleep until woken, or for so long.
-    pub(crate) fn sleep(&self, time: Duration) {
+    /// Sleep until woken, or for so long; what it was told, if woken.
+    pub(crate) fn sleep(&self, time: Duration) -> Option<News> {
         let Some(socket) = &self.socket else {
             thread::sleep(time);
-            return;
+            return None;
         };
         // A receive timeout of the socket itself would be counted in ticks of milliseconds.
         let timeout = Timespec::try_from(time).ok();
         let mut waiting = [PollFd::new(socket, PollFlags::IN)];
-        if poll(&mut waiting, timeout.as_ref()).is_ok_and(|ready| ready > 0) {
-            // News of the same kind counts once.
-            while socket.recv(&mut [0]).is_ok() {}
+        if !poll(&mut waiting, timeout.as_ref()).is_ok_and(|ready| ready > 0) {
+            return None;
         }
+        // Who was woken twice wakes once more: to see that nothing is left takes as long.
+        let mut news = [0];
+        let got = socket.recv(&mut news).ok()?;
+        Some(if got == 1 && news[0] == News::Turn.byte() {
+            News::Turn
+        } else {
+            News::First
+        })
     }
 }
 
 impl Drop for Place {
-    /// Give the place up; the last one to leave removes the folder.
+    /// Give the place up. The folder stays for the next one.
     fn drop(&mut self) {
         if self.socket.take().is_some() {
-            remove(&self.folder, &self.name);
+            let _ = fs::remove_file(self.folder.join(&self.name));
         }
     }
 }
@@ -121,13 +149,15 @@ impl Drop for Place {
 fn bind(folder: &Path, name: &OsStr) -> Option<UnixDatagram> {
     let mut private = DirBuilder::new();
     private.recursive(true).mode(0o700);
-    // Whoever leaves as the last removes the folder, perhaps between the two steps.
+    // Somebody may remove the folder at any time, also between the two steps.
     for _ in 0..BIND_ATTEMPTS {
-        let bound = private
-            .create(folder)
-            .and_then(|()| at_address(folder, name, |address| UnixDatagram::bind(address)));
-        match bound {
+        match at_address(folder, name, |address| UnixDatagram::bind(address)) {
             Ok(socket) => return socket.set_nonblocking(true).ok().map(|()| socket),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => return None,
+        }
+        match private.create(folder) {
+            Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(_) => return None,
         }
@@ -150,10 +180,9 @@ fn at_address<T>(
     work(&short.join(name))
 }
 
-/// Remove a name, and the folders once they are empty.
-fn remove(folder: &Path, name: &OsStr) {
-    let removed = fs::remove_file(folder.join(name)).and_then(|()| fs::remove_dir(folder));
-    if let (Ok(()), Some(parent)) = (removed, folder.parent()) {
+/// Remove a folder where nobody is in it, and the one around it.
+pub(crate) fn remove(folder: &Path) {
+    if let (Ok(()), Some(parent)) = (fs::remove_dir(folder), folder.parent()) {
         // Another purpose may still have waiters.
         let _ = fs::remove_dir(parent);
     }

@@ -13,7 +13,15 @@ pub(crate) fn names(_folder: &Path) -> Vec<OsString> {
     Vec::new()
 }
 
-pub(crate) fn wake_first(_folder: &Path, _names: &[OsString]) {}
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum News {
+    First,
+    Turn,
+}
+
+pub(crate) fn wake_first(_folder: &Path, _names: &[OsString], _news: News) {}
+
+pub(crate) fn remove(_folder: &Path) {}
 
 pub(crate) struct Place;
 
@@ -26,7 +34,8 @@ impl Place {
         true
     }
 
-    pub(crate) fn sleep(&self, time: Duration) {
+    pub(crate) fn sleep(&self, time: Duration) -> Option<News> {
         thread::sleep(time);
+        None
     }
 }

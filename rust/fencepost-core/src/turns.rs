@@ -7,10 +7,11 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::rendezvous::{Place, folder, names, wake_first};
+use crate::rendezvous::{News, Place, folder, names, remove, wake_first};
 
 const LEAST_TURN: Duration = Duration::from_millis(2);
 const LEAST_TURN_CALLS: u32 = 8;
@@ -19,7 +20,7 @@ const SHORT_TURN_CALLS: u32 = 150;
 const IDLE: Duration = Duration::from_millis(50);
 const HAND_OVER: Duration = Duration::from_millis(1);
 const FIRST_TICK: Duration = Duration::from_millis(1);
-const FIRST_TICK_MOST: Duration = Duration::from_millis(10);
+const FIRST_TICK_MOST: Duration = Duration::from_millis(20);
 const FIRST_TICK_GROWS: u32 = 20;
 const OTHER_TICK: Duration = Duration::from_millis(50);
 
@@ -79,7 +80,7 @@ impl Turns {
         if self.is_over(now) {
             let waiting = names(&self.folder);
             if !waiting.is_empty() {
-                wake_first(&self.folder, &waiting);
+                wake_first(&self.folder, &waiting, News::Turn);
                 return self.wait(try_lock, deadline, true);
             }
             self.began.set(Some(now));
@@ -108,9 +109,16 @@ impl Turns {
         handed_over: bool,
     ) -> Result<bool> {
         let came = Instant::now();
-        let locked = self.stand_in_line(try_lock, deadline, handed_over);
-        // The next in the line learns that it is the first now.
-        wake_first(&self.folder, &names(&self.folder));
+        if handed_over {
+            // Whoever was woken needs a moment; without it the lock would not change hands.
+            // The place comes later: a name in a folder costs what the woken one can do without.
+            thread::sleep(HAND_OVER);
+        }
+        let mut told = None;
+        let locked = self.stand_in_line(try_lock, deadline, handed_over, &mut told);
+        if !matches!((&locked, told), (Ok(true), Some(News::Turn))) {
+            self.tell_the_next();
+        }
         if matches!(locked, Ok(true)) {
             let now = Instant::now();
             self.began.set(Some(now));
@@ -120,30 +128,52 @@ impl Turns {
         locked
     }
 
+    /// The next in the line learns that it is the first now; without one the folder goes.
+    fn tell_the_next(&self) {
+        let waiting = names(&self.folder);
+        if waiting.is_empty() {
+            remove(&self.folder);
+        } else {
+            wake_first(&self.folder, &waiting, News::First);
+        }
+    }
+
+    /// `told` becomes what this process was last woken with, None if it looked for itself.
     fn stand_in_line(
         &self,
         try_lock: impl Fn() -> Result<bool>,
         deadline: Instant,
         handed_over: bool,
+        told: &mut Option<News>,
     ) -> Result<bool> {
         let place = Place::take(&self.folder);
-        if handed_over {
-            // Whoever was woken needs a moment; without it the lock would not change hands.
-            place.sleep(HAND_OVER);
-        }
-        let mut since = None;
+        let (mut since, mut new) = (None, true);
         while !try_lock()? {
             let now = Instant::now();
             if now >= deadline {
                 return Ok(false);
             }
-            if since.is_none() && place.is_first(&names(&self.folder)) {
-                since = Some(now);
+            if since.is_none() && (told.is_some() || new) {
+                let waiting = names(&self.folder);
+                if place.is_first(&waiting) {
+                    since = Some(now);
+                } else if new && handed_over {
+                    // Who was woken has the lock to make use of, and leaves this to others.
+                    wake_first(&self.folder, &waiting, News::First);
+                }
             }
+            new = false;
             let tick = since.map_or(OTHER_TICK, |since| first_tick(now - since));
-            place.sleep(tick.min(deadline - now));
+            *told = place.sleep(tick.min(deadline - now));
         }
         Ok(true)
+    }
+}
+
+impl Drop for Turns {
+    /// Leave no empty folder behind, where who was to remove it died.
+    fn drop(&mut self) {
+        remove(&self.folder);
     }
 }
 
@@ -152,4 +182,69 @@ impl Turns {
 /// A holder that takes part wakes it anyway.
 fn first_tick(waited: Duration) -> Duration {
     (waited / FIRST_TICK_GROWS).clamp(FIRST_TICK, FIRST_TICK_MOST)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn turns() -> (Turns, TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        let turns = Turns::new(&path, Duration::from_secs(5), Waited::default());
+        (turns, folder)
+    }
+
+    /// What the second in the line learns when the first, woken with this news, gets the lock.
+    fn second_is_told_after(news: News) -> Option<News> {
+        let (turns, _folder) = turns();
+        let second = Cell::new(None);
+        let tries = Cell::new(0);
+        let locked = turns.take(None, || {
+            tries.set(tries.get() + 1);
+            if tries.get() == 2 {
+                second.set(Some(Place::take(&turns.folder)));
+                wake_first(&turns.folder, &names(&turns.folder), news);
+            }
+            Ok(tries.get() == 3)
+        });
+        assert!(locked.unwrap());
+        second.take().unwrap().sleep(Duration::ZERO)
+    }
+
+    #[test]
+    fn who_looked_for_itself_tells_the_next_and_who_was_called_does_not() {
+        assert_eq!(second_is_told_after(News::First), Some(News::First));
+        assert_eq!(second_is_told_after(News::Turn), None);
+    }
+
+    #[test]
+    fn who_handed_over_tells_the_next() {
+        let (turns, _folder) = turns();
+        let first = Cell::new(Some(Place::take(&turns.folder)));
+        let second = Place::take(&turns.folder);
+        let told = Cell::new(None);
+        let locked = turns.take(None, || {
+            if let Some(first) = first.take() {
+                assert_eq!(first.sleep(Duration::ZERO), Some(News::Turn));
+                return Ok(false);
+            }
+            told.set(second.sleep(Duration::ZERO));
+            Ok(true)
+        });
+        assert!(locked.unwrap());
+        assert_eq!(told.get(), Some(News::First));
+    }
+
+    #[test]
+    fn an_empty_folder_goes_with_the_last_who_looks() {
+        let (turns, _folder) = turns();
+        let folder = turns.folder.clone();
+        std::fs::create_dir_all(&folder).unwrap();
+        drop(turns);
+        assert!(!folder.parent().unwrap().exists());
+    }
 }

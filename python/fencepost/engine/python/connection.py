@@ -96,6 +96,7 @@ class Connection(GroupCommit):
             if self._sqlite is not None:
                 self._sqlite.close()
                 self._sqlite = None
+                self._turns.close()
         self._call_first()
 
     def use_wal(self) -> None:

@@ -2,10 +2,11 @@
 
 SQLite's own busy handler sleeps longer the longer it has waited, so that old waiters
 lose to new ones. Here a process that finds the lock taken joins a line (`rendezvous`).
-Whoever has had its turn and finds somebody in the line wakes the first of it, joins the
-end itself, and leaves the lock alone for a moment. Within its turn a process goes on
+Whoever has had its turn and finds somebody in the line wakes the first of it, leaves the
+lock alone for a moment, and joins the end itself. Within its turn a process goes on
 without looking, which keeps the cost of handing over small; how long a turn lasts is
-argued in `docs/contention.md`.
+argued in `docs/contention.md`. While somebody has the lock nobody else can use it, so it
+does the least: whoever handed it over tells the next that it is the first now.
 
 The line is only a hint. The lock is SQLite's, and everybody in the line also tries it
 now and then: neither a process that dies or is stopped, nor a foreign one that does not
@@ -21,7 +22,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from ...rendezvous import Place, folder, names, wake
+from ...rendezvous import NEWS, TURN, Place, folder, names, remove, wake_first
 
 LEAST_TURN_SECONDS = 0.002
 LEAST_TURN_CALLS = 8
@@ -30,7 +31,7 @@ SHORT_TURN_CALLS = 150
 IDLE_SECONDS = 0.05
 HAND_OVER_SECONDS = 0.001
 FIRST_TICK_SECONDS = 0.001
-FIRST_TICK_MOST_SECONDS = 0.01
+FIRST_TICK_MOST_SECONDS = 0.02
 FIRST_TICK_GROWS = 20
 OTHER_TICK_SECONDS = 0.05
 
@@ -55,7 +56,7 @@ class Turns:
         if self._is_over(now - self._began):
             waiting = names(self._folder)
             if waiting:
-                self._wake_first(waiting)
+                wake_first(self._folder, waiting, TURN)
                 return self._wait(try_lock, deadline, handed_over=True)
             self._began, self._calls = now, 0
         self._calls += 1
@@ -70,29 +71,40 @@ class Turns:
     def _wait(
         self, try_lock: Callable[[], bool], deadline: float, *, handed_over: bool = False
     ) -> bool:
+        came, since, told = time.monotonic(), None, b""
+        if handed_over:
+            # Whoever was woken needs a moment; without it the lock would not change hands.
+            # The place comes later: a name in a folder costs what the woken one can do without.
+            time.sleep(HAND_OVER_SECONDS)
         place = Place(self._folder)
-        came, since = time.monotonic(), None
+        locked, new = False, True
         try:
             place.take()
-            if handed_over:
-                # Whoever was woken needs a moment; without it the lock would not change hands.
-                place.sleep(HAND_OVER_SECONDS)
-            while not try_lock():
+            while not (locked := try_lock()):
                 now = time.monotonic()
                 if now >= deadline:
                     return False
-                waiting = names(self._folder)
-                first = not waiting or waiting[0] >= place.name
-                since = now if first and since is None else since
+                if since is None and (told or new):
+                    waiting = names(self._folder)
+                    if not waiting or waiting[0] >= place.name:
+                        since = now
+                    elif new and handed_over:
+                        # Who was woken has the lock to make use of, and leaves this to others.
+                        wake_first(self._folder, waiting, NEWS)
                 tick = OTHER_TICK_SECONDS if since is None else _first_tick(now - since)
-                place.sleep(min(tick, deadline - now))
+                told, new = place.sleep(min(tick, deadline - now)), False
         finally:
+            called = locked and told == TURN
             place.leave()
-            # The next in the line learns that it is the first now.
-            self._wake_first(names(self._folder))
+            if not called:
+                self._tell_the_next()
         self._began, self._calls = time.monotonic(), 1
         self._waits.append(self._began - came)
         return True
+
+    def close(self) -> None:
+        """Leave no empty folder behind, where who was to remove it died."""
+        remove(self._folder)
 
     def take_waited(self) -> float:
         """How many seconds calls have stood in the line since this was last asked.
@@ -105,10 +117,13 @@ class Turns:
                 waited += self._waits.popleft()
         return waited
 
-    def _wake_first(self, waiting: list[str]) -> None:
-        for name in waiting:
-            if wake(self._folder, name):
-                return
+    def _tell_the_next(self) -> None:
+        """The next in the line learns that it is the first now; without one the folder goes."""
+        waiting = names(self._folder)
+        if waiting:
+            wake_first(self._folder, waiting, NEWS)
+        else:
+            remove(self._folder)
 
 
 def _first_tick(waited: float) -> float:

@@ -76,6 +76,8 @@ fn the_first_in_the_line_is_woken() {
     }
     let store = Store::open(&fixture.path, OPTIONS, Box::new(SystemClock)).unwrap();
     store.set_watermark("s".into(), 1, None).unwrap();
-    assert!(first.recv(&mut [0]).is_ok());
+    let mut news = [0];
+    assert_eq!(first.recv(&mut news).unwrap(), 1);
+    assert_eq!(&news, b">");
     assert!(second.recv(&mut [0]).is_err());
 }
