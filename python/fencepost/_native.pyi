@@ -131,6 +131,7 @@ class Engine:
     def record_event(
         self, controller: str, key: str, type: str, payload_json: str, now: int | None
     ) -> Row: ...
+    # claim_expires_at, created_at, fence: see the protocol.
     def enqueue_runs(self, runs: Sequence[NewRun], now: int | None) -> list[Row | Exception]: ...
     def claim_runs(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from .engine.protocol import Row
+from .engine.protocol import NewRun, Row
 from .errors import CorruptRowError, FencepostError
 from .facet import new_token, new_tokens
 from .pages import DEFAULT_PAGE, Page, each
@@ -73,7 +73,7 @@ class Runs(RunSources):
             affinity_runner_id=affinity_runner_id,
             parent_run_id=parent_run_id,
         )
-        result = _run_or_error(self._engine.enqueue_runs([new], time_ms(now))[0])
+        result = _run_or_error(new, self._engine.enqueue_runs([new], time_ms(now))[0])
         if isinstance(result, FencepostError):
             raise result
         return result
@@ -88,7 +88,7 @@ class Runs(RunSources):
         """
         new = [new_run_of(item) for item in checked_items(items, "items")]
         results = self._engine.enqueue_runs(new, time_ms(now))
-        return [_run_or_error(row) for row in results]
+        return list(map(_run_or_error, new, results))
 
     def get(self, *, run_id: str) -> Run | None:
         """The run, or None."""
@@ -261,12 +261,12 @@ class Runs(RunSources):
         return deleted
 
 
-def _run_or_error(result: Row | Exception) -> Run | FencepostError:
-    if isinstance(result, FencepostError):
-        return result
-    if isinstance(result, Exception):
-        raise result
-    return Run.from_row(result)
+def _run_or_error(new: NewRun, made: Row | Exception) -> Run | FencepostError:
+    if isinstance(made, FencepostError):
+        return made
+    if isinstance(made, Exception):
+        raise made
+    return Run.of_new(new, made)
 
 
 def _claimed(row: Row) -> Run | CorruptRowError:

@@ -215,7 +215,11 @@ class Engine(Protocol):
     # Runs. Rows are those of `runs.get`.
 
     def enqueue_runs(self, runs: Sequence[NewRun], now: int | None) -> list[Row | Exception]:
-        """Refusals in an item's place: run_exists, continuation_exists, lease_out_of_range."""
+        """What the store made of each: claim_expires_at, created_at, fence.
+
+        All else of the run is as it was given. Refusals in an item's place: run_exists,
+        continuation_exists, lease_out_of_range.
+        """
 
     def claim_runs(
         self,

@@ -30,7 +30,7 @@ def _enqueue_runs(
                     "workflow_name": run[1],
                     "runner_id": run[4],
                     "lease_ms": run[6],
-                    "fence": result[12],
+                    "fence": result[2],
                 },
             )
 

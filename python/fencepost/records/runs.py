@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
 
-from ..engine.protocol import Row
+from ..engine.protocol import NewRun, Row
 from ..errors import InvalidArgumentError
 from .base import Columns, Record, unsealed
 
@@ -74,32 +74,45 @@ class Run(Record):
     @classmethod
     def from_row(cls, row: Row) -> Run:
         """The record of a row of `runs.get` or `runs.list`."""
-        _RUNS.check(row)
-        run = object.__new__(_UnsealedRun)
-        # One unpacking: a run is made for every claim.
-        (
-            run.run_id,
-            run.workflow_name,
-            run.workflow_source_ref,
-            _,
-            run.status,
-            run.runner_id,
-            run.claim_token,
-            _,
-            run.affinity_runner_id,
-            run.parent_run_id,
-            run.created_at,
-            run.updated_at,
-            run.fence,
-        ) = row[:13]
-        run.input = _RUNS.json(row, "input_json")
-        run.claim_expires_at = _RUNS.time(row, "claim_expires_at")
-        run.__class__ = Run
-        sealed: Run = run
-        return sealed
+        return _run(_RUNS.check(row))
+
+    @classmethod
+    def of_new(cls, new: NewRun, made: Row) -> Run:
+        """The record of a run that has just been enqueued, and of what the store made of it."""
+        run_id, name, source, input_json, runner_id, claim_token, _, affine, parent = new
+        expires_at, stamp, fence = made
+        claim = ("claimed", runner_id, claim_token, expires_at, affine or runner_id, parent)
+        row = (run_id, name, source, input_json, *claim, stamp, stamp, fence)
+        # The fence alone has been in the file, where another hand may have changed it.
+        return _run(row) if type(fence) is int else cls.from_row(row)
 
 
 _UnsealedRun = unsealed(Run)
+
+
+def _run(row: Row) -> Run:
+    run = object.__new__(_UnsealedRun)
+    # One unpacking: a run is made for every claim.
+    (
+        run.run_id,
+        run.workflow_name,
+        run.workflow_source_ref,
+        _,
+        run.status,
+        run.runner_id,
+        run.claim_token,
+        _,
+        run.affinity_runner_id,
+        run.parent_run_id,
+        run.created_at,
+        run.updated_at,
+        run.fence,
+    ) = row[:13]
+    run.input = _RUNS.json(row, "input_json")
+    run.claim_expires_at = _RUNS.time(row, "claim_expires_at")
+    run.__class__ = Run
+    sealed: Run = run
+    return sealed
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,8 @@ pub struct SourceClaim {
 }
 
 impl Store {
-    /// Insert runs, each claimed by its runner. A run is refused in its place.
+    /// Insert runs, each claimed by its runner; what the store made of each: when the claim
+    /// ends, when the run was created, and its fence. A run is refused in its place.
     pub fn enqueue_runs(
         &self,
         runs: Vec<NewRun>,
@@ -298,19 +299,9 @@ fn insert(session: &Session<'_>, run: &NewRun, now: i64, created_at: &str) -> Re
         return Err(Error::refused("run_exists", [run.run_id.as_str().into()]));
     }
     let fence = session.first(FENCE, named_params! { ":run_id": run.run_id })?;
-    // The columns of GET, of which a trigger has made the fence alone.
+    // All else is as it was given.
     Ok(vec![
-        run.run_id.as_str().into(),
-        run.workflow_name.as_str().into(),
-        run.workflow_source_ref.as_str().into(),
-        run.input_json.as_str().into(),
-        "claimed".into(),
-        run.runner_id.as_str().into(),
-        run.claim_token.as_str().into(),
         claim_expires_at.into(),
-        affinity_runner_id.as_str().into(),
-        run.parent_run_id.as_deref().into(),
-        created_at.into(),
         created_at.into(),
         fence
             .and_then(|row| row.into_iter().next())

@@ -173,10 +173,8 @@ class Runs(Connection):
         if self._changes("runs.insert", values) != 1:
             raise refusal("run_exists", run_id)
         (fence,) = self._row("runs.fence", {"run_id": run_id}) or (None,)
-        # The columns of runs.get, of which a trigger has made the fence alone.
-        source = (run_id, name, source_ref, input_json)
-        claim = ("claimed", runner_id, claim_token, expires_at)
-        return (*source, *claim, values["affinity_runner_id"], parent, stamp, stamp, fence)
+        # All else is as it was given.
+        return expires_at, stamp, fence
 
     def _claimable_runs(
         self, runner_id: str, now: int, excluded: Collection[str], most: int

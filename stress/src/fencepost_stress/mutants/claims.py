@@ -241,13 +241,15 @@ class FenceByProcess(Mutant):
         now: int | None,
     ) -> list[Row]:
         rows = super().claim_runs(runner_id, claim_tokens, lease_ms, exclude_run_ids, now)
-        return [self._fenced(row) for row in rows]
+        return [(*row[:12], self._next_fence(), *row[13:]) for row in rows]
 
     def enqueue_runs(self, runs: Sequence[NewRun], now: int | None) -> list[Row | Exception]:
-        rows = super().enqueue_runs(runs, now)
-        return [row if isinstance(row, Exception) else self._fenced(row) for row in rows]
+        made = super().enqueue_runs(runs, now)
+        return [
+            one if isinstance(one, Exception) else (*one[:2], self._next_fence()) for one in made
+        ]
 
-    def _fenced(self, row: Row) -> Row:
+    def _next_fence(self) -> int:
         self.reached()
         self._count += 1
-        return (*row[:12], self._count, *row[13:])
+        return self._count
