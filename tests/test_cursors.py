@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import fencepost
+from tests.support import sql
 
 
 class KeepsCursors(sqlite3.Connection):
@@ -47,3 +48,20 @@ def test_the_python_engine_ends_its_statements(
         assert other.runs.claim_next(runner_id="y", lease_ms=5_000) is None
         store.checkpoint()
         assert store.stats().runs["done"] == 1
+
+
+def test_a_statement_ends_with_its_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Text that is no text ends the reading of a row, in the middle of a statement."""
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=KeepsCursors))
+    path = str(tmp_path / "store.sqlite")
+    with (
+        fencepost.open(path, engine="python") as store,
+        fencepost.open(path, engine="python") as other,
+    ):
+        store.feed.record(run_id="bad", workflow_ref="w", type="t")
+        sql(path, "UPDATE run_events SET run_id = CAST(x'ff' AS TEXT)")
+        with pytest.raises(fencepost.errors.CorruptRowError):
+            store.feed.after(seq=0)
+        other.feed.record(run_id="good", workflow_ref="w", type="t")
+        assert other.checkpoint("truncate").complete, "a read mark of the failed reading is left"
+        assert [event.run_id for event in store.feed.after(seq=1)] == ["good"]

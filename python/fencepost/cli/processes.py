@@ -64,6 +64,7 @@ def _engines(folder: Path) -> list[str]:
         loaded = (folder / "maps").read_text("utf-8", "replace")
         if "/fencepost/_native." in loaded:
             engines.append("native")
-        if "/_sqlite3." in loaded:
+        # The name on CPython, and the one on PyPy.
+        if "/_sqlite3." in loaded or "/_sqlite3_cffi." in loaded:
             engines.append("python")
     return engines

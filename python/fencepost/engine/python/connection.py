@@ -25,6 +25,7 @@ from . import forks
 from .checkpoints import Checkpoints
 from .group_commit import GroupCommit, Job, identity_of
 from .session import is_busy
+from .signals import undisturbed
 from .turns import Turns
 
 _Result = TypeVar("_Result")
@@ -67,22 +68,14 @@ class Connection(GroupCommit):
         uri = f"file:{quote(os.fsencode(path))}?mode={mode}{'&immutable=1' if immutable else ''}"
         self._sqlite: sqlite3.Connection | None = None
         try:
-            self._sqlite = sqlite3.connect(
-                uri,
-                uri=True,
-                timeout=0,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=256,
-            )
-            _keep_plans(self._sqlite)
+            self._connect(uri)
+            _keep_plans(self._connection())
             settings = ["foreign_keys_on", f"synchronous_{synchronous}", "own_checkpoints"]
             settings += ["query_only"] if read_only else []
             for setting in settings:
                 self._patiently(partial(self._set, f"connection.{setting}"))
         except sqlite3.Error as error:
-            if self._sqlite is not None:
-                self._sqlite.close()
+            self._disconnect()
             raise self._translated(error) from error
         forks.watch(self)
 
@@ -94,10 +87,26 @@ class Connection(GroupCommit):
             if self._inside:
                 raise refusal("reentrant")
             if self._sqlite is not None:
-                self._sqlite.close()
-                self._sqlite = None
+                self._disconnect()
                 self._turns.close()
         self._call_first()
+
+    @undisturbed
+    def _connect(self, uri: str) -> None:
+        self._sqlite = sqlite3.connect(
+            uri,
+            uri=True,
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+
+    @undisturbed
+    def _disconnect(self) -> None:
+        if self._sqlite is not None:
+            self._sqlite.close()
+            self._sqlite = None
 
     def use_wal(self) -> None:
         """Switch the file to WAL, trying again within the busy timeout."""

@@ -163,7 +163,7 @@ class GroupCommit(Session):
 
     def _empty_log(self) -> bool:
         try:
-            blocked, _, _ = self._execute("connection.checkpoint_truncate").fetchone()
+            ((blocked, _, _),) = self._rows("connection.checkpoint_truncate", {})
         except sqlite3.Error:
             # The commit stands; what a checkpoint can't do now, a later one does.
             return False

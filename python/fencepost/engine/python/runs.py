@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from ...errors import FencepostError, refusal
 from ..protocol import EXPIRED_SOME, NewRun, Row, Value
 from .connection import Connection, writes
+from .signals import undisturbed
 
 _Candidate: TypeAlias = "tuple[tuple[bool, str], int, str]"
 
@@ -70,14 +72,16 @@ class Runs(Connection):
         ]
 
     def verify_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
-        # One frame less than `_rows` has, whose rows may have text to decode.
-        return self._read(
-            lambda: bool(
-                self._execute(
-                    "runs.verify",
-                    {"run_id": run_id, "claim_token": claim_token, "now": self._now(now)},
-                ).fetchall()
-            )
+        return self._read(partial(self._verify_run, run_id, claim_token, now))
+
+    @undisturbed
+    def _verify_run(self, run_id: str, claim_token: str, now: int | None) -> bool:
+        # One frame less than with `_rows`, whose rows may have text to decode.
+        return bool(
+            self._execute(
+                "runs.verify",
+                {"run_id": run_id, "claim_token": claim_token, "now": self._now(now)},
+            ).fetchall()
         )
 
     @writes

@@ -14,6 +14,7 @@ from ...clock import MIN_TIME_MS, iso_from_ms
 from ...errors import refusal
 from ...statements import statement
 from ..protocol import MAX_TIME_MS, Clock, Row, Value
+from .signals import undisturbed
 
 _Result = TypeVar("_Result")
 _NOTHING: Mapping[str, Value] = {}
@@ -32,11 +33,13 @@ class Session:
             raise refusal("closed")
         return self._sqlite
 
+    @undisturbed
     def _execute(self, name: str, params: Mapping[str, Value] | None = None) -> sqlite3.Cursor:
         if self._sqlite is None:
             raise refusal("closed")
         return self._sqlite.execute(statement(name), params or _NOTHING)
 
+    @undisturbed
     def _set(self, name: str) -> None:
         """Run a PRAGMA; the row it answers with may not stay unread.
 
@@ -52,10 +55,15 @@ class Session:
         rows = self._rows(name, params)
         return rows[0] if rows else None
 
+    @undisturbed
     def _rows(self, name: str, params: Mapping[str, Value]) -> list[Row]:
+        cursor = self._execute(name, params)
         try:
-            return self._execute(name, params).fetchall()
+            return cursor.fetchall()
         except sqlite3.OperationalError as error:
+            # The row would leave the statement at work for as long as the cursor lives, which
+            # on PyPy is long.
+            cursor.close()
             return self._undecoded(error, lambda: self._execute(name, params).fetchall())
 
     def _some(
@@ -63,6 +71,7 @@ class Session:
     ) -> list[Row]:
         """The first rows that are wanted; others are stepped over."""
 
+        @undisturbed
         def some() -> list[Row]:
             cursor = self._execute(name, params)
             try:
@@ -81,11 +90,13 @@ class Session:
         if code_of(error) != _SQLITE_ERROR:
             raise error
         connection = self._connection()
+        # Not `str`, which PyPy would call.
+        usual = connection.text_factory
         connection.text_factory = _text_or_bytes
         try:
             return read()
         finally:
-            connection.text_factory = str
+            connection.text_factory = usual
 
     def _now(self, now: int | None) -> int:
         if now is None:
