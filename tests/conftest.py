@@ -28,11 +28,16 @@ def pytest_report_header() -> str:
     return f"engines: {', '.join(describe(engine) for engine in ENGINES)}"
 
 
+def demanded() -> bool:
+    """Whether a test fails where the native engine is not there."""
+    return os.environ.get("FENCEPOST_REQUIRE_NATIVE") == "1"
+
+
 def require(engine: str) -> str:
     """The engine; without it the test is skipped, or fails where the engine is demanded."""
     missing = absence(engine)
     if missing is not None:
-        if os.environ.get("FENCEPOST_REQUIRE_NATIVE") == "1":
+        if demanded():
             pytest.fail(f"{engine}: {missing}, and FENCEPOST_REQUIRE_NATIVE=1 demands it")
         pytest.skip(f"{engine}: {missing}")
     return engine
@@ -47,6 +52,12 @@ def engine(request: pytest.FixtureRequest) -> str:
 def both_engines() -> tuple[str, ...]:
     """For tests that compare the engines, each on a file of its own."""
     return tuple(require(engine) for engine in ENGINES)
+
+
+@pytest.fixture
+def engines_here() -> tuple[str, ...]:
+    """For tests that say what is right, and that all engines do the same; both where demanded."""
+    return tuple(require(engine) for engine in ENGINES if demanded() or absence(engine) is None)
 
 
 @pytest.fixture

@@ -170,9 +170,9 @@ def try_to_write(path: str) -> str:
     "gives",
     [1.5, True, "1", None, pytest.param(10**5000, id="huge"), MAX_TIME_MS + 1, -(2**63), 2**63],
 )
-def test_a_wrong_clock_is_refused(gives: Any, both_engines: tuple[str, ...], path: str) -> None:
+def test_a_wrong_clock_is_refused(gives: Any, engines_here: tuple[str, ...], path: str) -> None:
     errors = []
-    for engine in both_engines:
+    for engine in engines_here:
         store = fencepost.open(f"{path}-{engine}", engine=engine, clock=lambda: gives)
         with store, unchanged(store):
             errors.append(outcome(lambda: enqueue(store, now=None)))  # noqa: B023

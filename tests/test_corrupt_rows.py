@@ -182,10 +182,10 @@ def fill(store: Store) -> None:
 
 @pytest.mark.parametrize("spoilt", SPOILT, ids=lambda spoilt: f"{spoilt.table}.{spoilt.column}")
 def test_a_spoilt_row_is_named_alike_by_both_engines(
-    spoilt: Spoilt, both_engines: tuple[str, ...], tmp_path: Path
+    spoilt: Spoilt, engines_here: tuple[str, ...], tmp_path: Path
 ) -> None:
     said = []
-    for engine in both_engines:
+    for engine in engines_here:
         path = str(tmp_path / f"{engine}.sqlite")
         with fencepost.open(path, engine=engine, synchronous="off", clock=SetClock()) as store:
             fill(store)
@@ -200,7 +200,7 @@ def test_a_spoilt_row_is_named_alike_by_both_engines(
                 errors.append(outcome(lambda: spoilt.read(store)))
                 assert spoilt.other(store) == before
             said.append(without_ids(errors))
-    assert said[0] == said[1]
+    assert said == [said[0]] * len(engines_here)
     for error, value in zip(said[0], spoilt.values, strict=True):
         assert isinstance(error, dict), value
         assert error["code"] == "corrupt_row", value

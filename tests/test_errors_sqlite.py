@@ -16,9 +16,9 @@ from tests.conftest import OpenStore
 from tests.support import SetClock, enqueue, outcome, refused, sql, without_ids
 
 
-def test_a_foreign_trigger_that_aborts(both_engines: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_foreign_trigger_that_aborts(engines_here: tuple[str, ...], tmp_path: Path) -> None:
     said = []
-    for engine in both_engines:
+    for engine in engines_here:
         path = str(tmp_path / f"{engine}.sqlite")
         fencepost.open(path, engine=engine).close()
         sql(
@@ -31,7 +31,7 @@ def test_a_foreign_trigger_that_aborts(both_engines: tuple[str, ...], tmp_path: 
             said.append(without_ids(failed, path))
             assert store.runs.get(run_id="x") is None
             enqueue(store, "y")
-    assert said[0] == said[1]
+    assert said == [said[0]] * len(engines_here)
     assert said[0]["fields"]["sqlite_code"] == 1811
 
 
@@ -59,9 +59,9 @@ print(json.dumps([failure, unchanged, after]))
 """
 
 
-def test_a_disk_that_takes_no_more(both_engines: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_disk_that_takes_no_more(engines_here: tuple[str, ...], tmp_path: Path) -> None:
     said = []
-    for engine in both_engines:
+    for engine in engines_here:
         path = str(tmp_path / f"{engine}.sqlite")
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", LIMITED_DISK, engine, path],
@@ -71,7 +71,7 @@ def test_a_disk_that_takes_no_more(both_engines: tuple[str, ...], tmp_path: Path
         )
         assert done.returncode == 0, done.stderr
         said.append(without_ids(json.loads(done.stdout), path))
-    assert said[0] == said[1]
+    assert said == [said[0]] * len(engines_here)
     failure, kept, after = said[0]
     assert failure[1] in ("io", "full")
     assert (kept, after) == (True, "after")

@@ -135,17 +135,17 @@ ARGUMENTS: dict[str, Callable[[Store], Any]] = {
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_both_engines_refuse_with_one_wording(
-    name: str, both_engines: tuple[str, ...], tmp_path: Path
+    name: str, engines_here: tuple[str, ...], tmp_path: Path
 ) -> None:
     said = []
-    for engine in both_engines:
+    for engine in engines_here:
         path = str(tmp_path / f"{engine}.sqlite")
         with fencepost.open(path, engine=engine, synchronous="off", clock=SetClock()) as store:
             put(store)
             before = dump(store)
             said.append(without_ids(outcome(lambda: ARGUMENTS[name](store)), path))
             assert dump(store) == before
-    assert said[0] == said[1]
+    assert said == [said[0]] * len(engines_here)
     assert said[0]["code"] == "invalid"
     assert 0 < len(said[0]["message"]) < 400
 

@@ -374,10 +374,10 @@ def test_what_differs_is_named(open_store: OpenStore, path: str) -> None:
     ) in str(caught.value)
 
 
-def test_a_refused_file_is_free_again(both_engines: tuple[str, ...], path: str) -> None:
+def test_a_refused_file_is_free_again(engines_here: tuple[str, ...], path: str) -> None:
     """The refusal closes its connection: the other engine may open the file at once."""
     sql(path, "CREATE TABLE albums (a)")
-    for engine in (*both_engines, *both_engines):
+    for engine in (*engines_here, *engines_here):
         with refused("unsupported_schema"):
             fencepost.open(path, engine=engine)
 

@@ -162,10 +162,10 @@ def test_closed_it_says_so(open_store: OpenStore, resting: str) -> None:
 
 
 def test_corruption_is_not_mistaken_for_a_change(
-    both_engines: tuple[str, ...], tmp_path: Path
+    engines_here: tuple[str, ...], tmp_path: Path
 ) -> None:
     said = []
-    for engine in both_engines:
+    for engine in engines_here:
         path = str(tmp_path / f"{engine}.sqlite")
         with fencepost.open(path, engine=engine, synchronous="off") as store:
             for number in range(50):
@@ -173,7 +173,7 @@ def test_corruption_is_not_mistaken_for_a_change(
         damage(path)
         opening = outcome(partial(fencepost.open, path, engine=engine, read_only=True))
         said.append(without_ids(opening, path))
-    assert [one["code"] for one in said] == ["corrupt", "corrupt"]
+    assert [one["code"] for one in said] == ["corrupt"] * len(engines_here)
 
 
 @pytest.mark.parametrize("live", [False, True])

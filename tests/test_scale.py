@@ -93,13 +93,13 @@ LISTING: tuple[Callable[[Store], Any], ...] = (
 
 
 @pytest.mark.slow
-def test_work_does_not_grow_with_the_table(tmp_path: Path, both_engines: tuple[str, ...]) -> None:
+def test_work_does_not_grow_with_the_table(tmp_path: Path, engines_here: tuple[str, ...]) -> None:
     """One test for both engines: the large file is made once."""
     files = (
         fill(tmp_path / "small.sqlite", SMALL, SMALL_KEYS),
         fill(tmp_path / "large.sqlite", LARGE, LARGE_KEYS),
     )
-    for engine in both_engines:
+    for engine in engines_here:
         small, large = (fencepost.open(f, engine=engine, synchronous="off") for f in files)
         with small, large:
             for action, count in CLAIMING:

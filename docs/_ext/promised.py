@@ -21,7 +21,7 @@ from fencepost.cli import exits, make_parser
 
 FACETS = ("resources", "queue", "effects", "requests", "events", "runs", "feed")
 ROOT = Path(__file__).parents[2]
-SOURCES = ("python", "stress/src", "build_backend")
+SOURCES = (Path(fencepost.__file__).parent, ROOT / "stress" / "src", ROOT / "build_backend")
 _VARIABLE = re.compile(
     r"\bFENCEPOST_[A-Z][A-Z_]*[A-Z]\b"
     r"|environ(?:\.get\(|\[)\s*[\"'](\w+)[\"'](?!\] = )"  # read, not set
@@ -113,11 +113,11 @@ def exit_codes() -> dict[int, str]:
     return dict(exits.MEANINGS)
 
 
-def variables(root: Path) -> set[str]:
+def variables() -> set[str]:
     """The environment variables that the sources read."""
     found = {fencepost.paths.BASE_VARIABLE}
     for folder in SOURCES:
-        for path in (root / folder).rglob("*.py"):
+        for path in folder.rglob("*.py"):
             for match in _VARIABLE.finditer(path.read_text("utf-8")):
                 found.add(match[1] or match[0])
     return found
@@ -153,4 +153,4 @@ def missing_errors(text: str) -> Iterator[str]:
 
 def missing_variables(text: str) -> Iterator[str]:
     """The environment variables that a page does not tell."""
-    yield from sorted(name for name in variables(ROOT) if name not in text.split())
+    yield from sorted(name for name in variables() if name not in text.split())

@@ -106,6 +106,9 @@ def _members(name: str, cls: type) -> Iterator[str]:
         # Rows are how the engines give records.
         if member.startswith("_") or member in fields or member in ("from_row", "from_stored"):
             continue
+        # What a class has from `dict` or `Warning`; PyPy's are functions like ours.
+        if any(member in vars(base) for base in cls.__mro__ if base.__module__ == "builtins"):
+            continue
         value = inspect.getattr_static(cls, member)
         if isinstance(value, property):
             returned = inspect.signature(value.fget).return_annotation if value.fget else None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import require
 from tests.docs.pages import ROOT, RUN_ELSEWHERE, Runner, commands, has_examples, pages, text
 from tests.docs.shell import Shell
 
@@ -14,6 +15,8 @@ from tests.docs.shell import Shell
 def test_the_examples_of_a_page(
     page: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if 'engine="native"' in text(page):
+        require("native")
     monkeypatch.setenv("FENCEPOST_ENGINE", engine)
     monkeypatch.chdir(tmp_path)
     with Shell(tmp_path, FENCEPOST_ENGINE=engine, HOME=str(tmp_path)) as shell:

@@ -280,9 +280,9 @@ def test_events_are_frozen_values(store: Store, heard: Heard) -> None:
     assert {field.name for field in fields(StoreEvent)} >= set(heard[0].to_dict())
 
 
-def test_both_engines_tell_the_same(both_engines: tuple[str, ...], tmp_path: Any) -> None:
+def test_both_engines_tell_the_same(engines_here: tuple[str, ...], tmp_path: Any) -> None:
     told = []
-    for engine in both_engines:
+    for engine in engines_here:
         clock, heard = SetClock(), Heard()
         with fencepost.open(tmp_path / engine, engine=engine, clock=clock, hooks=[heard]) as store:
             enqueue(store, "r", claim_token="t", now=None)
@@ -292,5 +292,5 @@ def test_both_engines_tell_the_same(both_engines: tuple[str, ...], tmp_path: Any
             store.runs.claim_many(runner_id="b", lease_ms=9, limit=5)
             store.queue.claim_many(controllers=["ctl"], lease_ms=9, limit=5)
         told.append(heard.facts())
-    assert told[0] == told[1]
+    assert told == [told[0]] * len(engines_here)
     assert len(told[0]) == 5

@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def other_engine(engine: str) -> str:
     """The engine that is not under test."""
-    return "python" if engine == "native" else "native"
+    return require("python" if engine == "native" else "native")
 
 
 @pytest.fixture(params=["native", "python", "mixed"])

@@ -113,7 +113,14 @@ class Child:
     def pause(self) -> None:
         """Stop the process; back when it has stopped."""
         self.signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+        self.until_stopped()
+
+    def until_stopped(self) -> None:
+        """Back when the process has stopped, by whatever signal."""
+        _, status = os.waitpid(self.pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            self.process.returncode = os.waitstatus_to_exitcode(status)
+            raise ChildEnded(f"ended with status {self.process.returncode} instead of stopping")
 
     def resume(self) -> None:
         self.signal(signal.SIGCONT)

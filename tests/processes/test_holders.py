@@ -35,7 +35,7 @@ def command_of(child: Child) -> str:
 
 
 def test_a_busy_store_names_who_holds_the_lock(
-    start: Callable[..., Child], path: Path, engine: str, other_engine: str
+    start: Callable[..., Child], path: Path, engine: str
 ) -> None:
     """The holder is a living process, in a transaction of each library."""
     holder = start()
@@ -64,13 +64,13 @@ def test_a_busy_store_names_who_holds_the_lock(
 
 
 def test_one_that_takes_part_is_named_too(
-    start: Callable[..., Child], path: Path, engine: str, both_engines: tuple[str, ...]
+    start: Callable[..., Child], path: Path, engine: str, engines_here: tuple[str, ...]
 ) -> None:
     """A process that is stopped inside a transaction of the store itself."""
-    for holding in both_engines:
+    for holding in engines_here:
         child = start()
         child.begin_run(stop_in_a_transaction, path=str(path), engine=holding)
-        os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+        child.until_stopped()
         with (
             fencepost.open(path, engine=engine, busy_timeout_ms=50) as store,
             pytest.raises(StoreBusyError) as refused,
