@@ -6,6 +6,7 @@ Never a claim token, an input, a spec or a payload: whoever reads a log may not 
 from __future__ import annotations
 
 import logging
+import os
 
 from .holders import command, locks
 from .shown import one_line, readable
@@ -56,8 +57,6 @@ def held_up(path: str, mode: str, pages: int, moved: int) -> None:
     """A checkpoint did not get through, because of a reader or a writer."""
     level = logging.INFO if mode == "passive" else logging.WARNING
     if logger.isEnabledFor(level):
-        held = locks(path) or {}
-        who = ", ".join(f"{pid} ({command(pid)})" for pid in sorted(held) if "read" in held[pid])
         _say(
             level,
             "the %s checkpoint moved %d of %d pages, others read or write%s",
@@ -65,8 +64,29 @@ def held_up(path: str, mode: str, pages: int, moved: int) -> None:
             mode,
             moved,
             pages,
-            f"; at this moment reads: {who}" if who else "",
+            _readers(path),
         )
+
+
+def log_held(path: str) -> None:
+    """The log has grown long and can't be emptied; said once until it could be."""
+    try:
+        size = os.stat(f"{path}-wal").st_size
+    except OSError:
+        return
+    _say(
+        logging.WARNING,
+        "the write-ahead log has %.0f MiB and can't be emptied, others read or write%s",
+        path,
+        size / 2**20,
+        _readers(path),
+    )
+
+
+def _readers(path: str) -> str:
+    held = locks(path) or {}
+    who = ", ".join(f"{pid} ({command(pid)})" for pid in sorted(held) if "read" in held[pid])
+    return f"; at this moment reads: {who}" if who else ""
 
 
 def waited(path: str, seconds: float) -> None:

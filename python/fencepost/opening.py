@@ -81,9 +81,7 @@ def open(
     telling = Telling(full_path, chosen)
     this = guards.register(full_path, chosen, guard)
     try:
-        connection = connect(
-            chosen, full_path, read_only, synchronous, timeout, clock, telling.waited
-        )
+        connection = connect(chosen, full_path, read_only, synchronous, timeout, clock, telling)
         try:
             layout.prepare(connection, full_path, read_only=read_only)
         except BaseException:
@@ -150,18 +148,20 @@ def connect(
     synchronous: str,
     busy_timeout_ms: int,
     clock: Callable[[], int] | None,
-    on_wait: Callable[[float], None] | None = None,
+    telling: Telling | None = None,
 ) -> Engine:
     """The engine `name` on a file that is there and registered with the guard.
 
-    Takes what `open` has checked; does not look at the file's layout.
+    Takes what `open` has checked; does not look at the file's layout. `telling` hears what
+    happens beside the calls.
     """
     options: dict[str, Any] = {
         "read_only": read_only,
         "synchronous": synchronous,
         "busy_timeout_ms": busy_timeout_ms,
         "clock": None if clock is None else _checked(clock),
-        "on_wait": on_wait,
+        "on_wait": None if telling is None else telling.waited,
+        "on_log_held": None if telling is None else telling.log_held,
     }
     make = _engine_class(name, warn=not read_only)
     if (hook := probe.installed()) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -141,6 +142,46 @@ def test_a_checkpoint_that_a_reader_holds_up(
         f"{path}: the truncate checkpoint moved {done.moved_frames} of {done.wal_frames} pages, "
         f"others read or write; at this moment reads: {reader.pid} ({sys.executable} -c "
     )
+
+
+def test_a_log_that_a_reader_keeps_from_being_emptied(
+    open_store: Callable[..., Store], path: str, said: Callable[[], Said]
+) -> None:
+    """It is told once, until the log could be emptied; then the next time counts again."""
+    store = open_store(synchronous="off")
+    script = (
+        "import sqlite3, sys\n"
+        "reader = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "reader.execute('BEGIN')\n"
+        "reader.execute('SELECT count(*) FROM queue').fetchone()\n"
+        "print('reads', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+
+    def write(name: str, runs: int) -> Said:
+        said()
+        for number in range(runs):
+            enqueue(store, f"{name}-{number}", input="x" * 1_000_000)
+        return said()
+
+    assert write("alone", 20) == []
+    for name in ("one", "other"):
+        command = [sys.executable, "-c", script, path]
+        with subprocess.Popen(command, stdin=-1, stdout=-1) as reader:
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == b"reads\n"
+            assert write(f"{name}-short", 12) == []
+            ((level, message),) = write(name, 20)
+            reader.communicate()
+        assert level == "WARNING"
+        size = r"1[6-9]|2[0-4]"
+        assert re.fullmatch(
+            f"{re.escape(path)}: the write-ahead log has ({size}) MiB and can't be emptied, "
+            f"others read or write; at this moment reads: {reader.pid} \\(.*\\)",
+            message,
+        ), message
+        assert write(f"{name}-later", 8) == []
+        assert store.stats().wal_bytes < 16 * 2**20
 
 
 def test_the_reason_for_the_python_engine(tmp_path: Path) -> None:

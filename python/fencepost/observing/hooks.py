@@ -95,6 +95,10 @@ class Telling:
         if self.is_on:
             self.tell("busy_wait", *self._inside.call, seconds=seconds)
 
+    def log_held(self) -> None:
+        """The log is overlong, and could not be emptied after this thread's commit."""
+        logs.log_held(self._path)
+
     def _tell_one(self, listener: Listener, event: StoreEvent) -> None:
         try:
             listener(event)

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
@@ -28,11 +28,37 @@ pub(crate) struct Checkpoints {
     /// The length of the log after the last commit.
     pages: Arc<AtomicU32>,
     limit: Cell<u32>,
+    held: Held,
+}
+
+/// Whether the log has become overlong because something hinders its emptying: said once,
+/// until it could be emptied.
+#[derive(Clone, Default)]
+pub(crate) struct Held {
+    untold: Arc<AtomicBool>,
+    known: Arc<AtomicBool>,
+}
+
+impl Held {
+    /// Whether it is to be told now; it is given once, to whoever asks first.
+    pub(crate) fn take(&self) -> bool {
+        self.untold.load(Ordering::Relaxed) && self.untold.swap(false, Ordering::Relaxed)
+    }
+
+    fn begin(&self) {
+        if !self.known.swap(true, Ordering::Relaxed) {
+            self.untold.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) {
+        self.known.store(false, Ordering::Relaxed);
+    }
 }
 
 impl Checkpoints {
     /// To be made after the connection's own checkpoints are off, which use the same hook.
-    pub(crate) fn new(connection: &mut Connection) -> Result<Self> {
+    pub(crate) fn new(connection: &mut Connection, held: Held) -> Result<Self> {
         let pages = Arc::new(AtomicU32::new(0));
         let told = Arc::clone(&pages);
         connection.wal_hook(Some(move |_: &mut Wal, pages: i32| {
@@ -42,6 +68,7 @@ impl Checkpoints {
         Ok(Self {
             pages,
             limit: Cell::new(LOG_PAGES),
+            held,
         })
     }
 
@@ -57,14 +84,23 @@ impl Checkpoints {
             } else {
                 RESTART
             };
-            self.limit.set(if checkpoint(session, mode) {
-                LOG_PAGES
+            if checkpoint(session, mode) {
+                self.begun_anew();
             } else {
-                pages.saturating_add(LOG_PAGES)
-            });
+                self.limit.set(pages.saturating_add(LOG_PAGES));
+                // Until then it may be one short read after the other.
+                if pages >= OVERLONG_PAGES {
+                    self.held.begin();
+                }
+            }
         } else if pages < LOG_PAGES {
-            self.limit.set(LOG_PAGES);
+            self.begun_anew();
         }
+    }
+
+    fn begun_anew(&self) {
+        self.limit.set(LOG_PAGES);
+        self.held.end();
     }
 }
 

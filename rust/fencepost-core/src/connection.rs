@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::checkpoints::Checkpoints;
+use crate::checkpoints::{Checkpoints, Held as HeldLog};
 use crate::clock::Clock;
 use crate::desk::{Desk, Seat, Turn};
 use crate::error::{Error, Result};
@@ -38,6 +38,7 @@ pub struct Store {
     pub(crate) busy_timeout: Duration,
     read_only: bool,
     waited: Waited,
+    log: HeldLog,
 }
 
 /// What one thread at a time has.
@@ -61,8 +62,9 @@ impl Store {
         let file = OpenedFile::new(&path);
         let mut connection = open::open(&path, options, &*clock)?;
         let waited = Waited::default();
+        let log = HeldLog::default();
         let held = Held {
-            checkpoints: Checkpoints::new(&mut connection)?,
+            checkpoints: Checkpoints::new(&mut connection, log.clone())?,
             turns: Turns::new(&path, options.busy_timeout, waited.clone()),
             connection,
         };
@@ -75,6 +77,7 @@ impl Store {
             busy_timeout: options.busy_timeout,
             read_only: options.read_only,
             waited,
+            log,
         })
     }
 
@@ -99,6 +102,13 @@ impl Store {
     #[must_use]
     pub fn take_waited(&self) -> Option<Duration> {
         self.waited.take()
+    }
+
+    /// Whether the log has become overlong, and a reader or a writer keeps it from being
+    /// emptied. Said once, until it could be emptied.
+    #[must_use]
+    pub fn take_log_held(&self) -> bool {
+        self.log.take()
     }
 
     /// Switch the file to WAL, trying again within the busy timeout.

@@ -30,6 +30,7 @@ pub(crate) struct Engine {
     path: Py<PyString>,
     caller: Arc<Caller>,
     on_wait: Option<Py<PyAny>>,
+    on_log_held: Option<Py<PyAny>>,
 }
 
 impl Engine {
@@ -45,6 +46,11 @@ impl Engine {
         let result = py.detach(|| operation(&self.store));
         if let (Some(function), Some(waited)) = (&self.on_wait, self.store.take_waited()) {
             function.call1(py, (waited.as_secs_f64(),))?;
+        }
+        if let Some(function) = &self.on_log_held
+            && self.store.take_log_held()
+        {
+            function.call0(py)?;
         }
         result.map_err(|error| errors::exception(py, error, &self.path))
     }
@@ -62,7 +68,7 @@ impl Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (path, *, read_only, synchronous, busy_timeout_ms, clock, immutable=false, probe=None, on_wait=None))]
+    #[pyo3(signature = (path, *, read_only, synchronous, busy_timeout_ms, clock, immutable=false, probe=None, on_wait=None, on_log_held=None))]
     fn new(
         py: Python<'_>,
         path: Bound<'_, PyString>,
@@ -73,6 +79,7 @@ impl Engine {
         immutable: bool,
         probe: Option<Py<PyAny>>,
         on_wait: Option<Py<PyAny>>,
+        on_log_held: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let synchronous = match synchronous {
             "full" => Synchronous::Full,
@@ -99,13 +106,15 @@ impl Engine {
             path,
             caller,
             on_wait,
+            on_log_held,
         })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.caller.clock)?;
         visit.call(&self.caller.probe)?;
-        visit.call(&self.on_wait)
+        visit.call(&self.on_wait)?;
+        visit.call(&self.on_log_held)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

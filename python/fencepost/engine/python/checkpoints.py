@@ -16,6 +16,8 @@ import os
 from collections.abc import Callable
 
 LOG_BYTES = 4 * 1024 * 1024
+OVERLONG_BYTES = 4 * LOG_BYTES
+"""A log of this length is held by somebody; a shorter one may meet one short read after another."""
 
 
 class Checkpoints:
@@ -24,6 +26,7 @@ class Checkpoints:
     def __init__(self, path: str) -> None:
         self._log = f"{path}-wal"
         self._limit = LOG_BYTES
+        self._held = self._untold = False
 
     def after_commit(self, empty: Callable[[], bool]) -> None:
         """Empty the log where it has grown long; `empty` says whether it could.
@@ -36,6 +39,20 @@ class Checkpoints:
         except OSError:
             return
         if size >= self._limit:
-            self._limit = LOG_BYTES if empty() else size + LOG_BYTES
+            if empty():
+                self._begun_anew()
+            else:
+                self._limit = size + LOG_BYTES
+                if size >= OVERLONG_BYTES and not self._held:
+                    self._held = self._untold = True
         elif size < LOG_BYTES:
-            self._limit = LOG_BYTES
+            self._begun_anew()
+
+    def _begun_anew(self) -> None:
+        self._limit = LOG_BYTES
+        self._held = False
+
+    def take_held(self) -> bool:
+        """Whether the log is overlong and held; said once, until it could be emptied."""
+        untold, self._untold = self._untold, False
+        return untold

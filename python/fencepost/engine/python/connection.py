@@ -48,11 +48,13 @@ class Connection(GroupCommit):
         immutable: bool = False,
         probe: Probe | None = None,
         on_wait: Callable[[float], None] | None = None,
+        on_log_held: Callable[[], None] | None = None,
     ) -> None:
         self._path = path
         self._read_only = read_only
         self._probe = probe
         self._on_wait = on_wait
+        self._on_log_held = on_log_held
         self._clock = system_clock if clock is None else clock
         self._busy_timeout_ms = busy_timeout_ms
         self._pid = os.getpid()
@@ -215,6 +217,8 @@ class Connection(GroupCommit):
     def _outcome(self, job: Job) -> Any:
         if self._on_wait is not None and (waited := self._turns.take_waited()):
             self._on_wait(waited)
+        if self._on_log_held is not None and self._checkpoints.take_held():
+            self._on_log_held()
         return job.outcome()
 
     def _patiently(self, call: Callable[[], _Result]) -> _Result:
