@@ -31,6 +31,7 @@ MODULES = (
     "fencepost.paths",
 )
 FACETS = ("resources", "queue", "effects", "requests", "events", "runs", "feed")
+INTERNAL = ("from_row", "from_stored", "of_new")
 MADE_BY_CALLERS = ("OpenTelemetry", "StoreCollector")
 RECORDED = Path(__file__).with_name("fencepost.txt")
 
@@ -104,7 +105,7 @@ def _members(name: str, cls: type) -> Iterator[str]:
     fields = [field.name for field in dataclasses.fields(cls)] if _is_data(cls) else []
     for member in dir(cls):
         # Rows are how the engines give records.
-        if member.startswith("_") or member in fields or member in ("from_row", "from_stored"):
+        if member.startswith("_") or member in fields or member in INTERNAL:
             continue
         # What a class has from `dict` or `Warning`; PyPy's are functions like ours.
         if any(member in vars(base) for base in cls.__mro__ if base.__module__ == "builtins"):
