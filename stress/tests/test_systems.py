@@ -142,6 +142,48 @@ def test_the_control_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert run["faults"]["kill"] > 0
 
 
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_threads_that_share_a_store_are_valid(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    system = f"fencepost-{engine}-threads"
+    run, out = decided_run(capsys, tmp_path, 5, "--sut", system, "--seed", "12")
+    assert (run["verdict"], run["reasons"]) == ("valid", [])
+    assert set(verdicts(run).values()) == {"valid"}
+    assert run["faults"]["kill"] > 0
+    threads = {path.stem[-3:] for path in out.glob("*/history/worker-00-*")}
+    assert threads >= {"-t0", "-t1"}
+
+
+CROSSED = """
+from fencepost_stress.mutants.base import Mutant, open_as_store
+from fencepost_stress.sut.adapters import fencepost_runs
+
+class Crossed(Mutant):
+    '''Of the calls that share a commit, each gets what its neighbour should have.'''
+    def _join(self, others):
+        outcomes = super()._join(others)
+        return outcomes[1:] + outcomes[:1]
+
+def crossed(engine, path, clock, **options):
+    return open_as_store(Crossed, path, clock, None, options)
+
+fencepost_runs.open_store = crossed
+Shared = fencepost_runs.on("python-threads")
+"""
+
+
+def test_answers_that_go_to_the_wrong_thread_are_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(CROSSED)
+    monkeypatch.chdir(tmp_path)
+    options = ("--processes", "6", "--seconds", "3", "--faults", "none", "--out", "out")
+    _, run = stress(capsys, "--sut", "mine:Shared", *options)
+    assert run["verdict"] == "invalid"
+    assert "invalid" in (verdicts(run)["F1"], verdicts(run)["F2"])
+
+
 @pytest.mark.parametrize(
     "mutant, killer",
     [

@@ -23,7 +23,10 @@ SHIPPED = {
     "persist-queue-processes": f"{_HERE}.persist_queue:PersistAckQueueInProcesses",
 }
 CONTROL = "fencepost-"
-"""`fencepost-native`, `fencepost-python`, `fencepost-mutant:NAME`: our own, from outside."""
+"""`fencepost-native`, `fencepost-python`, `fencepost-mutant:NAME`: our own, from outside.
+
+With `-threads` after it the clients are the threads of one process, which share a store.
+"""
 
 
 class System(msgspec.Struct, frozen=True):

@@ -7,6 +7,8 @@ import time
 import uuid
 import warnings
 
+import msgspec
+
 import fencepost
 from fencepost import errors
 
@@ -15,6 +17,7 @@ from ..adapter import Adapter, Claim, Item, Place, Refused, State
 from ..capabilities import PROPERTIES, Capabilities
 from ..engines import open_store
 
+THREADS = "-threads"
 _REFUSALS = {"run_exists": "exists", "continuation_exists": "parent_taken", "busy": "busy"}
 _STATES: dict[str, State] = {"parked": "waiting", "claimed": "claimed", "done": "done"}
 
@@ -115,9 +118,13 @@ class FencepostRuns(Adapter):
 
 
 def on(chosen: str) -> type[FencepostRuns]:
-    """The adapter on one engine, or on one mutant."""
+    """The adapter on one engine, or on one mutant; `-threads` after it: all share one store."""
+    shared = chosen.endswith(THREADS)
 
     class OnEngine(FencepostRuns):
-        engine = chosen
+        engine = chosen.removesuffix(THREADS)
+        capabilities = msgspec.structs.replace(
+            FencepostRuns.capabilities, workers="threads" if shared else "processes"
+        )
 
     return OnEngine
