@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import fencepost
+from fencepost.engine.python import group_commit
 from fencepost.engine.python.group_commit import Job
 from fencepost.errors import FencepostError, ResourceNotFoundError, RunExistsError
 from fencepost.store import engine_of
@@ -56,6 +57,40 @@ def enqueue(store: fencepost.Store, run_id: str) -> fencepost.Run:
     return store.runs.enqueue(
         run_id=run_id, workflow_name="w", workflow_source_ref="/w", runner_id="A", lease_ms=1000
     )
+
+
+def test_who_waits_is_called_also_by_a_read_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "LOOK_AGAIN_SECONDS", 60.0)
+    reading, waiting = threading.Event(), threading.Event()
+
+    def clock() -> int:
+        if threading.current_thread().name != "reader":
+            return NOW
+        reading.set()
+        assert waiting.wait(30)
+        raise OSError("no time")
+
+    def read() -> None:
+        with pytest.raises(OSError, match="no time"):
+            store.runs.verify(run_id="r", claim_token="t")
+
+    with fencepost.open(tmp_path / "s.sqlite", engine="python", clock=clock) as store:
+        reader = threading.Thread(target=read, name="reader")
+        writer = threading.Thread(target=enqueue, args=(store, "r"), daemon=True)
+        reader.start()
+        assert reading.wait(30)
+        writer.start()
+        jobs = engine_of(store)._engine._jobs
+        deadline = time.monotonic() + 30
+        while not jobs and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert jobs
+        waiting.set()
+        writer.join(20)
+        assert not writer.is_alive()
+        reader.join()
 
 
 def behind(

@@ -157,9 +157,11 @@ class Lease:
 
     async def __aenter__(self) -> Self:
         interrupter = _Interrupter(self)
+        if self._thread.ident is None:
+            # Before the start: a thread that fails at once has to tell it, too.
+            self._interrupter = interrupter
         # Refuses a second time: a watch that has no end of its block would cancel what comes after.
         self._thread.start()
-        self._interrupter = interrupter
         interrupter.watch()
         return self
 

@@ -118,10 +118,18 @@ def listener_raised(path: str, listener: object, kind: str, *, again: bool) -> N
             "the listener %s raised on the event %s; it is told of further events, "
             "and further errors of it are logged as debug messages",
             path,
-            repr(listener),
+            _named(listener),
             kind,
             trace=True,
         )
+
+
+def _named(listener: object) -> str:
+    """A listener as it names itself, or by its type: it may fail at that too."""
+    try:
+        return repr(listener)
+    except Exception:  # noqa: BLE001 - what the caller wants to know is done and committed
+        return f"of the type {type(listener).__name__}"
 
 
 def not_measured(path: str, error: Exception) -> None:

@@ -115,7 +115,9 @@ class Place:
             except OSError:
                 break
             try:
-                os.makedirs(self._folder, 0o700, exist_ok=True)
+                for folder in (os.path.dirname(self._folder), self._folder):
+                    with suppress(FileExistsError):
+                        os.mkdir(folder, 0o700)
             except FileNotFoundError:
                 continue
             except OSError:

@@ -94,6 +94,25 @@ def test_a_listener_that_raises_changes_nothing(
     assert all(record.levelno == logging.DEBUG for record in again)
 
 
+class Nameless:
+    """A listener that fails, and fails to say who it is."""
+
+    def __call__(self, event: StoreEvent) -> None:
+        raise Broken(event.kind)
+
+    def __repr__(self) -> str:
+        raise Broken("no name")
+
+
+def test_a_listener_that_can_not_be_named_changes_nothing(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.hooks.add(Nameless())
+    enqueue(store, "r")
+    assert "the listener of the type Nameless raised on the event enqueue" in caplog.text
+    assert store.runs.get(run_id="r") is not None
+
+
 def test_what_ends_the_thread_goes_through_after_the_commit(store: Store) -> None:
     def interrupt(event: StoreEvent) -> None:
         raise KeyboardInterrupt

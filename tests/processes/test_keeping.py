@@ -274,6 +274,21 @@ def test_a_run_kept_by_a_task_is_nobody_elses(live: fencepost.Store) -> None:
     assert lease.lost
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_task_ends_also_where_its_renewals_died_at_once(path: Path, engine: str) -> None:
+    def clock() -> int:
+        if threading.current_thread().name.startswith("fencepost keeps"):
+            raise OSError("no time")
+        return time.time_ns() // 1_000_000
+
+    async def work(store: fencepost.Store) -> None:
+        async with asyncio.timeout(FAR / 1000), store.keep(claim=claimed(store), lease_ms=FAR):
+            pass
+
+    with fencepost.open(path, engine=engine, clock=clock) as store:
+        asyncio.run(work(store))
+
+
 def test_the_loss_interrupts_a_task(live: fencepost.Store) -> None:
     async def work() -> None:
         run = claimed(live, FAR)

@@ -50,9 +50,11 @@ class Checkpoints:
 
     def _begun_anew(self) -> None:
         self._limit = LOG_BYTES
-        self._held = False
+        self._held = self._untold = False
 
     def take_held(self) -> bool:
         """Whether the log is overlong and held; said once, until it could be emptied."""
-        untold, self._untold = self._untold, False
-        return untold
+        if not self._untold:
+            return False
+        self._untold = False
+        return True

@@ -155,23 +155,24 @@ class Connection(GroupCommit):
         """Do what waits for nobody's turn, in the statement's own transaction."""
         if os.getpid() != self._pid:
             raise refusal("forked")
-        with self._lock:
-            if self._inside:
-                raise refusal("reentrant")
-            connection = self._connection()
-            # One frame, one try: a signal's exception finds no gap between the lock and it.
-            try:
-                self._inside = threading.get_ident()
-                if connection.in_transaction:
-                    self._end_left_open()
-                result = self._patiently(work)
-            except sqlite3.Error as error:
-                raise self._translated(error) from error
-            finally:
-                self._inside = 0
-        if self._jobs:
-            self._call_first()
-        return result
+        try:
+            with self._lock:
+                if self._inside:
+                    raise refusal("reentrant")
+                connection = self._connection()
+                # One frame, one try: a signal's exception finds no gap between the lock and it.
+                try:
+                    self._inside = threading.get_ident()
+                    if connection.in_transaction:
+                        self._end_left_open()
+                    return self._patiently(work)
+                except sqlite3.Error as error:
+                    raise self._translated(error) from error
+                finally:
+                    self._inside = 0
+        finally:
+            if self._jobs:
+                self._call_first()
 
     def _write(self, work: Callable[[], _Result]) -> _Result:
         """Do one write operation in an immediate transaction, shared where others wait."""
