@@ -17,8 +17,8 @@ import socket
 import time
 from contextlib import suppress
 
-# What one tells another by waking it: that there is news, or that it is the first in the
-# line now; that it is its turn, and whoever says so comes back to the line.
+# What one tells another by waking it. NEWS: there is work, or it is the first in the line
+# now. TURN: it may take the lock, and whoever says so comes back to the line.
 NEWS = b"!"
 TURN = b">"
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 LOG_BYTES = 4 * 1024 * 1024
 OVERLONG_BYTES = 4 * LOG_BYTES
-"""A log of this length is held by somebody; a shorter one may meet one short read after another."""
+"""A log that is this long is held by somebody; one that is shorter, perhaps by short reads only."""
 
 
 class Checkpoints:
