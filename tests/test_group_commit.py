@@ -204,6 +204,7 @@ def test_who_is_served_does_not_wait_for_the_next_commit(path: str) -> None:
             deadline = time.monotonic() + 30
             while len(engine._engine._jobs) < THREADS and time.monotonic() < deadline:
                 time.sleep(0.001)
+            assert len(engine._engine._jobs) >= THREADS
             gate.opened.set()
             for call in calls:
                 call.result(60)

@@ -295,8 +295,9 @@ def test_the_folder_of_the_waiters_goes_with_the_store(
         store.feed.record(run_id="r", workflow_ref="w", type="t")
         assert folder.exists()
         waiting = Waiting(store, feed_after=1)
+        deadline = time.monotonic() + 30
         while not os.listdir(folder / "bells"):
-            pass
+            assert time.monotonic() < deadline
     store.feed.record(run_id="r", workflow_ref="w", type="t")
     assert waiting.end().feed, "a store that is closed does not remove the others' folder"
     assert folder.exists()
