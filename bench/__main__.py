@@ -58,6 +58,7 @@ def _measure(name: str, scenario: ModuleType, arguments: argparse.Namespace) -> 
         rounds=arguments.rounds or (1 if arguments.quick else 5),
         seconds=arguments.seconds or (0.3 if arguments.quick else 5.0),
         tools=ROOT / "build" / "bench" / "tools",
+        synchronous=arguments.synchronous,
     )
     load = os.getloadavg()[0]
     print(f"\n## {scenario.TITLE}\n", flush=True)
@@ -79,6 +80,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=SCENARIOS, help="one scenario; repeat")
     parser.add_argument("--rounds", type=int, help="interleaved rounds (default 5; quick 1)")
     parser.add_argument("--seconds", type=float, help="seconds of work a round (default 5)")
+    parser.add_argument(
+        "--synchronous",
+        action="append",
+        choices=("full", "off"),
+        help="flat, scale and contention at this setting alone; repeat (default both)",
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("--no-plots", action="store_true", help="without matplotlib")
     parser.add_argument("--render", action="store_true", help="measure nothing, draw again")

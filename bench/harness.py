@@ -30,16 +30,22 @@ class Plan:
         rounds: how often each variant is measured.
         seconds: how long a process works in one round.
         tools: where what a run downloads or builds is kept.
+        synchronous: the only settings that are asked for; None for all.
     """
 
     quick: bool
     rounds: int
     seconds: float
     tools: Path
+    synchronous: Sequence[str] | None = None
 
     def pick(self, quick: Any, full: Any) -> Any:
         """The one of two sizes that this plan asks for."""
         return quick if self.quick else full
+
+    def settings(self, quick: str) -> Sequence[str]:
+        """The settings of `synchronous` to measure; in a quick run one is enough."""
+        return self.synchronous or self.pick((quick,), ("full", "off"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ ENGINES = {"native": ("native",), "python": ("python",), "mixed": ("native", "py
 def run(plan: Plan) -> Outcome:
     """Throughput, fairness and waits for each number of processes."""
     outcome = Outcome()
-    settings = plan.pick(("full",), ("full", "off"))
+    settings = plan.settings("full")
     for setting in settings:
         variants: dict[str, Callable[[], Figures]] = {}
         for engines, cycle in ENGINES.items():

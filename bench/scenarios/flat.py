@@ -74,7 +74,7 @@ def run(plan: Plan) -> Outcome:
             variants: dict[str, Callable[[], Figures]] = {}
             for engine in ("native", "python"):
                 paths = [str(copy(name, size, folder, engine)) for size in (shape.small, large)]
-                for setting in plan.pick(("off",), ("full", "off")):
+                for setting in plan.settings("off"):
                     job = {
                         "engine": engine,
                         "setting": setting,

@@ -28,7 +28,7 @@ def run(plan: Plan) -> Outcome:
             variants: dict[str, Callable[[], Figures]] = {}
             for how in ("native", "python", "sorting"):
                 path = str(copy("parked", size, folder, how))
-                for setting in plan.pick(("full",), ("full", "off")):
+                for setting in plan.settings("full"):
                     variants[f"{how} {setting}"] = partial(_rate, how, setting, path, seconds)
             found = interleaved(variants, plan.rounds)
         for variant, figures in found.items():
