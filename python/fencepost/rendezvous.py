@@ -56,6 +56,9 @@ def wake_first(folder: str, waiting: list[str], news: bytes) -> None:
 
 def wake_all(folder: str) -> None:
     """Wake everybody in a folder; clear away one that nobody has used for a while."""
+    # Every commit comes here, and most often there is no folder: that is asked once.
+    if not os.access(folder, os.F_OK):
+        return
     waiting = names(folder)
     if not waiting:
         _remove_unused(folder)
@@ -184,10 +187,9 @@ def _remove(folder: str, name: str) -> None:
 
 def _remove_unused(folder: str) -> None:
     """Remove a folder that a process left behind which never closed its store."""
-    if os.access(folder, os.F_OK):
-        with suppress(OSError):
-            if time.time() - os.stat(folder).st_mtime > _UNUSED_SECONDS:
-                remove(folder)
+    with suppress(OSError):
+        if time.time() - os.stat(folder).st_mtime > _UNUSED_SECONDS:
+            remove(folder)
 
 
 def _unlink(folder: str, name: str) -> None:
