@@ -59,9 +59,11 @@ def enqueue(store: fencepost.Store, run_id: str) -> fencepost.Run:
     )
 
 
+@pytest.mark.parametrize("gave_up", [0, 2])
 def test_who_waits_is_called_also_by_a_read_that_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gave_up: int
 ) -> None:
+    """And before it nobody whose job was put back after its thread had given up."""
     monkeypatch.setattr(group_commit, "LOOK_AGAIN_SECONDS", 60.0)
     reading, waiting = threading.Event(), threading.Event()
 
@@ -81,12 +83,15 @@ def test_who_waits_is_called_also_by_a_read_that_failed(
         writer = threading.Thread(target=enqueue, args=(store, "r"), daemon=True)
         reader.start()
         assert reading.wait(30)
-        writer.start()
         jobs = engine_of(store)._engine._jobs
+        for _ in range(gave_up):
+            jobs.append(job := Job(lambda: None))
+            job.abandoned = True
+        writer.start()
         deadline = time.monotonic() + 30
-        while not jobs and time.monotonic() < deadline:
+        while len(jobs) == gave_up and time.monotonic() < deadline:
             time.sleep(0.001)
-        assert jobs
+        assert len(jobs) > gave_up
         waiting.set()
         writer.join(20)
         assert not writer.is_alive()

@@ -184,28 +184,8 @@ class Connection(GroupCommit):
             # Who looks for its outcome by way of the lock would wait for another commit.
             while self._inside not in (0, threading.get_ident()) and not job.done:
                 job.wait()
-            if job.done:
-                served: _Result = self._outcome(job)
-                return served
-            with self._lock:
-                if not job.done:
-                    if self._inside:
-                        raise refusal("reentrant")
-                    self._connection()
-                    if self._read_only:
-                        raise refusal("read_only", self._path)
-                    try:
-                        self._inside = threading.get_ident()
-                        self._work_off(job)
-                    except BaseException:
-                        # A signal's exception may have come before the rollback: else the
-                        # lock would be held until the next call.
-                        self._end_left_open()
-                        raise
-                    finally:
-                        self._inside = 0
-            if self._jobs:
-                self._call_first()
+            if not job.done:
+                self._do(job)
         except BaseException:
             job.abandoned = True
             with suppress(ValueError):
@@ -214,6 +194,28 @@ class Connection(GroupCommit):
             raise
         result: _Result = self._outcome(job)
         return result
+
+    def _do(self, job: Job) -> None:
+        """Do the job, unless somebody else has done it by the time that the lock is had."""
+        with self._lock:
+            if not job.done:
+                if self._inside:
+                    raise refusal("reentrant")
+                self._connection()
+                if self._read_only:
+                    raise refusal("read_only", self._path)
+                try:
+                    self._inside = threading.get_ident()
+                    self._work_off(job)
+                except BaseException:
+                    # A signal's exception may have come before the rollback: else the
+                    # lock would be held until the next call.
+                    self._end_left_open()
+                    raise
+                finally:
+                    self._inside = 0
+        if self._jobs:
+            self._call_first()
 
     def _outcome(self, job: Job) -> Any:
         if self._on_wait is not None and (waited := self._turns.take_waited()):

@@ -153,8 +153,12 @@ class GroupCommit(Session):
 
     def _call_first(self) -> None:
         """The connection is free: have the first that waits work on, also for the others."""
+        # Who gave up while its job was being done finds it put back; the call is for the next.
         with suppress(IndexError):
-            self._jobs[0].call()
+            while (first := self._jobs[0]).abandoned:
+                with suppress(ValueError):
+                    self._jobs.remove(first)
+            first.call()
 
     def _put_back(self, jobs: list[Job]) -> None:
         for job in reversed(jobs):
