@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import fencepost
+from tests.node import Node
 from tests.resting import fill
 from tests.support import ENGINES, SetClock, absence, describe
 
@@ -96,3 +98,14 @@ def resting(open_store: OpenStore, path: str) -> str:
     with open_store() as store:
         fill(store)
     return path
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    """A node process, for tests that compare with ECMAScript; without node they are skipped."""
+    command = shutil.which("node")
+    if command is None:
+        pytest.skip("node is not here to compare with")
+    process = Node(command)
+    yield process
+    process.end()

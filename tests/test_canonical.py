@@ -5,11 +5,8 @@ from __future__ import annotations
 import enum
 import json
 import math
-import shutil
 import struct
-import subprocess
 from collections import OrderedDict, namedtuple
-from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -21,31 +18,7 @@ from fencepost import canonical, canonical_json, fingerprint
 from fencepost.canonical import parse_json
 from fencepost.engine.select import native_module
 from fencepost.errors import InvalidArgumentError, ValueTooLargeError
-
-# Reads a JSON text a line, writes it canonically: keys that are array indexes first, as
-# objects keep them, then the others in the order of their code units.
-NODE_SCRIPT = r"""
-const canonical = (value) => {
-  if (Array.isArray(value)) return "[" + value.map(canonical).join(",") + "]";
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const index = (key) => /^(0|[1-9][0-9]{0,9})$/.test(key) && Number(key) <= 4294967294;
-  const keys = Object.keys(value);
-  const ordered = [
-    ...keys.filter(index).sort((a, b) => Number(a) - Number(b)),
-    ...keys.filter((key) => !index(key)).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)),
-  ];
-  return "{" + ordered.map((k) => JSON.stringify(k) + ":" + canonical(value[k])).join(",") + "}";
-};
-let rest = "";
-process.stdin.setEncoding("utf8");
-process.stdin.on("data", (chunk) => {
-  const lines = (rest + chunk).split("\n");
-  rest = lines.pop();
-  for (const line of lines) {
-    process.stdout.write(JSON.stringify(canonical(JSON.parse(line))) + "\n");
-  }
-});
-"""
+from tests.node import Node
 
 SAFE = 2**53 - 1
 NUMBERS = st.integers(-SAFE, SAFE) | st.floats(allow_nan=False, allow_infinity=False)
@@ -68,37 +41,6 @@ def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if native is None:
         pytest.skip("the native extension is not installed")
     monkeypatch.setattr(canonical, "_quick", native.canonical_json)
-
-
-class Node:
-    """One node process that answers line by line."""
-
-    def __init__(self, command: str) -> None:
-        self._process = subprocess.Popen(
-            [command, "-e", NODE_SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def canonical(self, value: Any) -> str:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        stdin.write(json.dumps(value) + "\n")
-        stdin.flush()
-        text: str = json.loads(stdout.readline())
-        return text
-
-    def end(self) -> None:
-        self._process.communicate()
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[Node]:
-    command = shutil.which("node")
-    if command is None:
-        pytest.skip("node is not here to compare with")
-    process = Node(command)
-    yield process
-    process.end()
 
 
 MANY = settings(
