@@ -4,10 +4,11 @@ The verdict comes from the checkers afterwards. These rules only look at what wo
 into their histories, and object only to what no correct store can answer:
 
 - a claim of a run, made at a time at which another acknowledged claim of it was live,
-  unless a call that lets go of that one had begun;
+  unless a call that lets go of that one, or makes it anew, had begun;
 - a renewal or verification that succeeded after the lease's end, by the worker's own clock;
-- a call that succeeded with a token although a later claim of the row, by its fence number,
-  had been acknowledged before the call began.
+- a call that succeeded with a token although a later claim of the row had been acknowledged
+  before the call began. Fence numbers tell which one is later; an answer that leaves the
+  number out is before what began after it, and nothing more is known of it.
 
 All files are read to their ends at each look, and an answer is judged one look later: whatever
 had begun before it took effect is in the files by then, because a call is written down first.
@@ -37,26 +38,40 @@ _decoder = msgspec.json.Decoder(Record)
 
 @dataclass(slots=True)
 class _Held:
-    """An acknowledged claim. `until` is the lease's end, by the wall time that its calls read.
+    """An acknowledged claim. `fence` is None where the answer leaves it out.
 
-    `released` is when the first call that may let go of it was invoked; `renewed` has the
-    end that the lease had before its latest renewal, and when that was invoked.
+    `ends` are the ends of its lease, by the wall time that its calls read, each with the
+    moment at which the call that brought it was invoked; `released` is when the first call
+    that may let go of it was.
     """
 
     lane: str
     token: str
-    fence: int
+    fence: int | None
     returned: int
     now: int
-    until: int
+    ends: list[tuple[int, int]]
     released: int | None = None
-    renewed: tuple[int, int] | None = None
+
+    @property
+    def began(self) -> int:
+        """When it was asked for."""
+        return self.ends[0][0]
+
+    @property
+    def until(self) -> int:
+        """The lease's end."""
+        return self.ends[-1][1]
 
     def until_at(self, mono: int) -> int:
-        """The lease's end as it was at an instant, as far as it is remembered."""
-        if self.renewed is not None and self.renewed[1] > mono:
-            return self.renewed[0]
-        return self.until
+        """The lease's end as far as it had been asked for at a moment."""
+        return next((end for invoked, end in reversed(self.ends) if invoked <= mono), self.now)
+
+    def was_before(self, other: _Held) -> bool:
+        """Whether the other claim of the same row is the later one, for certain."""
+        if self.fence is None or other.fence is None:
+            return self.returned < other.began
+        return self.fence < other.fence
 
 
 @dataclass(slots=True)
@@ -93,7 +108,7 @@ class Lookout:
                 self._take(file, record)
         for held, invoked in uses:
             newest = self._newest.get(held.lane, held)
-            self.violations += newest.fence > held.fence and newest.returned < invoked
+            self.violations += held.was_before(newest) and newest.returned < invoked
         for before, after in pairs:
             early = before.now < after.now < before.until_at(after.returned) - self._slack
             free = before.released is not None and before.released <= after.returned
@@ -126,8 +141,8 @@ class Lookout:
             token = ok.result.get("claim_token") or ok.result.get("token")
             fence = ok.result.get("fence")
             if isinstance(token, str) and isinstance(fence, int):
-                until = now + int(call.args["lease_ms"])
-                self._claimed(_Held(_lane(ok.result), token, fence, ok.mono, now, until))
+                ends = [_end(call, now)]
+                self._claimed(_Held(_lane(ok.result), token, fence, ok.mono, now, ends))
         elif verb in _USES and ok.result is True:
             for token in _tokens(call.args):
                 if token in self._held:
@@ -135,16 +150,17 @@ class Lookout:
         elif verb in _RECLAIMS and ok.result in (True, "claimed"):
             for token in _tokens(call.args):
                 if token in self._held:
-                    self._reclaimed(self._held[token], call, now)
+                    lane = self._held[token].lane
+                    self._held[token] = _Held(lane, token, None, ok.mono, now, [_end(call, now)])
         elif verb == "renew_many" and isinstance(ok.result, list):
             for claim, renewed in zip(call.args["claims"], ok.result, strict=True):
                 for token in _tokens({"claims": [claim]}):
                     if renewed is True and token in self._held:
-                        self._extended(self._held[token], call, now)
+                        self._held[token].ends.append(_end(call, now))
 
     def _claimed(self, claim: _Held) -> None:
         before = self._newest.get(claim.lane)
-        if before is not None and before.fence > claim.fence:
+        if before is not None and claim.was_before(before):
             # It was read later than the claim that came after it.
             before, after = claim, before
         else:
@@ -159,16 +175,7 @@ class Lookout:
         self.violations += verb in {"renew", "verify"} and now >= held.until
         self._uses.append((held, call.mono))
         if verb == "renew":
-            self._extended(held, call, now)
-
-    def _reclaimed(self, held: _Held, call: Invoke, now: int) -> None:
-        """The new claim has a new fence, which the answer leaves out: at least the newest."""
-        held.fence = max(held.fence, self._newest.get(held.lane, held).fence)
-        self._extended(held, call, now)
-
-    def _extended(self, held: _Held, call: Invoke, now: int) -> None:
-        held.renewed = (held.until, call.mono)
-        held.until = now + int(call.args["lease_ms"])
+            held.ends.append(_end(call, now))
 
 
 def _more(file: _File) -> Iterator[Record]:
@@ -179,6 +186,11 @@ def _more(file: _File) -> Iterator[Record]:
     if newline:
         file.offset += len(complete) + 1
         yield from _decoder.decode_lines(complete)
+
+
+def _end(call: Invoke, now: int) -> tuple[int, int]:
+    """The end of the lease that a call asked for, and when it did."""
+    return call.mono, now + int(call.args["lease_ms"])
 
 
 def _tokens(args: dict[str, Any]) -> Iterator[str]:
