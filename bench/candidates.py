@@ -135,7 +135,8 @@ def _way(how: str, path: str, attempt: Begin) -> tuple[Begin, Callable[[], None]
 
     for name, value in LINES[how].items():
         setattr(turns, name, value)
-    return partial(turns.Turns(path, int(BUSY_SECONDS * 1000)).take, attempt), lambda: None
+    line = turns.Turns(path, int(BUSY_SECONDS * 1000))
+    return lambda: line.take(attempt, time.monotonic()), lambda: None
 
 
 def _retry(attempt: Begin, seconds: float) -> bool:

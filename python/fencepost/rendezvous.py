@@ -43,15 +43,19 @@ def names(folder: str) -> list[str]:
         return []
 
 
-def wake_first(folder: str, waiting: list[str], news: bytes) -> None:
-    """Wake the first of these that is alive; clear away those before it that are dead."""
+def wake_first(folder: str, waiting: list[str], news: bytes) -> str | None:
+    """Wake the first of these that is alive, and clear away those before it that are dead.
+
+    Returns its name, None where nobody was.
+    """
     if not waiting:
-        return
+        return None
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.setblocking(False)
         for name in waiting:
             if _send(sender, folder, name, news):
-                return
+                return name
+    return None
 
 
 def wake_all(folder: str) -> None:

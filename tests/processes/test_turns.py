@@ -63,11 +63,13 @@ def test_nobody_starves(start: Callable[..., Child], path: Path, engines: list[s
             work, path=str(path), engine=engine, runner=f"runner-{number}", seconds=SECONDS
         )
     results = [child.end() for child in children]
-    counts = [count for count, _ in results]
-    assert min(counts) > 0
-    # With SQLite's busy handler it is about 0.5 here. The bound leaves room for a machine
-    # that is busy with other things; the benchmark has the exact one.
-    assert jain(counts) > 0.8, counts
+    # A turn is as long for everybody, in which the faster engine does more. With SQLite's busy
+    # handler it is about 0.5 here. The bound leaves room for a machine that is busy with other
+    # things; the benchmark has the exact one.
+    for engine in set(used):
+        counts = [count for (count, _), at in zip(results, used, strict=True) if at == engine]
+        assert min(counts) > 0
+        assert jain(counts) > 0.8, counts
     assert not Path(f"{path}-fencepost").exists()
 
 
@@ -133,7 +135,8 @@ def test_who_was_called_leaves_it_to_others_to_tell_the_next(
     second[0].leave()
 
 
-def test_who_handed_over_tells_the_next(path: Path) -> None:
+@pytest.mark.parametrize("is_late", [False, True])
+def test_who_handed_over_tells_the_next(path: Path, is_late: bool) -> None:
     line = folder(str(path), "line")
     first, second = Place(line), Place(line)
     first.take()
@@ -142,11 +145,13 @@ def test_who_handed_over_tells_the_next(path: Path) -> None:
 
     def try_lock() -> bool:
         told.append(second.sleep(0.0) if told else first.sleep(0.0))
-        first.leave()
+        if not is_late:
+            first.leave()
         return len(told) == 2
 
     assert Turns(str(path), 5_000).take(try_lock, time.monotonic())
     assert told == [TURN, NEWS]
+    first.leave()
     second.leave()
 
 

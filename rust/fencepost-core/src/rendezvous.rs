@@ -57,13 +57,15 @@ pub(crate) fn names(folder: &Path) -> Vec<OsString> {
     names
 }
 
-/// Wake the first of these that is alive; clear away those before it that are dead.
-pub(crate) fn wake_first(folder: &Path, names: &[OsString], news: News) {
-    for name in names {
-        if wake(folder, name, news) {
-            return;
-        }
-    }
+/// Wake the first of these that is alive, and clear away those before it that are dead.
+///
+/// Gives its name, None where nobody was.
+pub(crate) fn wake_first<'a>(
+    folder: &Path,
+    names: impl IntoIterator<Item = &'a OsString>,
+    news: News,
+) -> Option<&'a OsString> {
+    names.into_iter().find(|name| wake(folder, name, news))
 }
 
 /// Wake the one under this name; false where it is dead, or gone.

@@ -19,7 +19,13 @@ pub(crate) enum News {
     Turn,
 }
 
-pub(crate) fn wake_first(_folder: &Path, _names: &[OsString], _news: News) {}
+pub(crate) fn wake_first<'a>(
+    _folder: &Path,
+    _names: impl IntoIterator<Item = &'a OsString>,
+    _news: News,
+) -> Option<&'a OsString> {
+    None
+}
 
 pub(crate) fn remove(_folder: &Path) {}
 

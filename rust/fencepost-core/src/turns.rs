@@ -4,6 +4,7 @@
 //! is only a hint.
 
 use std::cell::Cell;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,15 +80,14 @@ impl Turns {
         let deadline = since.unwrap_or(now) + self.timeout;
         if self.is_over(now) {
             let waiting = names(&self.folder);
-            if !waiting.is_empty() {
-                wake_first(&self.folder, &waiting, News::Turn);
-                return self.wait(try_lock, deadline, true);
+            if let Some(called) = wake_first(&self.folder, &waiting, News::Turn) {
+                return self.wait(try_lock, deadline, Some(called));
             }
             self.began.set(Some(now));
             self.calls.set(0);
         }
         self.calls.set(self.calls.get().saturating_add(1));
-        Ok(try_lock()? || self.wait(try_lock, deadline, false)?)
+        Ok(try_lock()? || self.wait(try_lock, deadline, None)?)
     }
 
     /// Whether this process has had its turn, or made nothing of it.
@@ -102,20 +102,21 @@ impl Turns {
         calls >= SHORT_TURN_CALLS || lasted > SHORT_CALL * calls
     }
 
+    /// `called` is whose turn it is, where this process has handed it over.
     fn wait(
         &self,
         try_lock: impl Fn() -> Result<bool>,
         deadline: Instant,
-        handed_over: bool,
+        called: Option<&OsString>,
     ) -> Result<bool> {
         let came = Instant::now();
-        if handed_over {
+        if called.is_some() {
             // Whoever was woken needs a moment; without it the lock would not change hands.
             // The place comes later: a name in a folder costs what the woken one can do without.
             thread::sleep(HAND_OVER);
         }
         let mut told = None;
-        let locked = self.stand_in_line(try_lock, deadline, handed_over, &mut told);
+        let locked = self.stand_in_line(try_lock, deadline, called, &mut told);
         if !matches!((&locked, told), (Ok(true), Some(News::Turn))) {
             self.tell_the_next();
         }
@@ -143,7 +144,7 @@ impl Turns {
         &self,
         try_lock: impl Fn() -> Result<bool>,
         deadline: Instant,
-        handed_over: bool,
+        called: Option<&OsString>,
         told: &mut Option<News>,
     ) -> Result<bool> {
         let place = Place::take(&self.folder);
@@ -157,9 +158,11 @@ impl Turns {
                 let waiting = names(&self.folder);
                 if place.is_first(&waiting) {
                     since = Some(now);
-                } else if new && handed_over {
-                    // Who was woken has the lock to make use of, and leaves this to others.
-                    wake_first(&self.folder, &waiting, News::First);
+                } else if new && called.is_some() {
+                    // Who was called has the lock to make use of, and leaves this to others; it
+                    // may still be in the line.
+                    let others = waiting.iter().filter(|name| Some(*name) != called);
+                    wake_first(&self.folder, others, News::First);
                 }
             }
             new = false;
@@ -187,6 +190,8 @@ fn first_tick(waited: Duration) -> Duration {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use std::cell::RefCell;
+
     use tempfile::TempDir;
 
     use super::*;
@@ -221,22 +226,32 @@ mod tests {
         assert_eq!(second_is_told_after(News::Turn), None);
     }
 
-    #[test]
-    fn who_handed_over_tells_the_next() {
+    /// What the second in the line learns from one who has handed over to the first.
+    fn second_is_told_where_the_first(leaves: bool) -> Option<News> {
         let (turns, _folder) = turns();
-        let first = Cell::new(Some(Place::take(&turns.folder)));
+        let first = RefCell::new(Some(Place::take(&turns.folder)));
         let second = Place::take(&turns.folder);
-        let told = Cell::new(None);
+        let tries = Cell::new(0);
         let locked = turns.take(None, || {
-            if let Some(first) = first.take() {
-                assert_eq!(first.sleep(Duration::ZERO), Some(News::Turn));
-                return Ok(false);
+            tries.set(tries.get() + 1);
+            if tries.get() == 1 {
+                let told = first.borrow().as_ref().unwrap().sleep(Duration::ZERO);
+                assert_eq!(told, Some(News::Turn));
+                if leaves {
+                    first.take();
+                }
             }
-            told.set(second.sleep(Duration::ZERO));
-            Ok(true)
+            Ok(tries.get() == 2)
         });
         assert!(locked.unwrap());
-        assert_eq!(told.get(), Some(News::First));
+        second.sleep(Duration::ZERO)
+    }
+
+    #[test]
+    fn who_handed_over_tells_the_next() {
+        assert_eq!(second_is_told_where_the_first(true), Some(News::First));
+        // Late, and still in the line: it knows already.
+        assert_eq!(second_is_told_where_the_first(false), Some(News::First));
     }
 
     #[test]

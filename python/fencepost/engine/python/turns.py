@@ -54,10 +54,9 @@ class Turns:
         """
         now, deadline = time.monotonic(), since + self._timeout
         if self._is_over(now - self._began):
-            waiting = names(self._folder)
-            if waiting:
-                wake_first(self._folder, waiting, TURN)
-                return self._wait(try_lock, deadline, handed_over=True)
+            called = wake_first(self._folder, names(self._folder), TURN)
+            if called is not None:
+                return self._wait(try_lock, deadline, called)
             self._began, self._calls = now, 0
         self._calls += 1
         return try_lock() or self._wait(try_lock, deadline)
@@ -69,10 +68,11 @@ class Turns:
         return self._calls >= SHORT_TURN_CALLS or lasted > SHORT_CALL_SECONDS * self._calls
 
     def _wait(
-        self, try_lock: Callable[[], bool], deadline: float, *, handed_over: bool = False
+        self, try_lock: Callable[[], bool], deadline: float, called: str | None = None
     ) -> bool:
+        """`called` is whose turn it is, where this process has handed it over."""
         came, since, told = time.monotonic(), None, b""
-        if handed_over:
+        if called is not None:
             # Whoever was woken needs a moment; without it the lock would not change hands.
             # The place comes later: a name in a folder costs what the woken one can do without.
             time.sleep(HAND_OVER_SECONDS)
@@ -88,15 +88,15 @@ class Turns:
                     waiting = names(self._folder)
                     if not waiting or waiting[0] >= place.name:
                         since = now
-                    elif new and handed_over:
-                        # Who was woken has the lock to make use of, and leaves this to others.
-                        wake_first(self._folder, waiting, NEWS)
+                    elif new and called is not None:
+                        # Who was called has the lock to make use of, and leaves this to others;
+                        # it may still be in the line.
+                        wake_first(self._folder, [name for name in waiting if name != called], NEWS)
                 tick = OTHER_TICK_SECONDS if since is None else _first_tick(now - since)
                 told, new = place.sleep(min(tick, deadline - now)), False
         finally:
-            called = locked and told == TURN
             place.leave()
-            if not called:
+            if not (locked and told == TURN):
                 self._tell_the_next()
         self._began, self._calls = time.monotonic(), 1
         self._waits.append(self._began - came)
