@@ -27,19 +27,21 @@ def test_the_example_of_a_scenario_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (tmp_path / "test_invoices.py").write_text(example)
 
-    def run(seconds: float, _name: str) -> subprocess.CompletedProcess[str]:
+    def run(seconds: float, name: str) -> tuple[subprocess.CompletedProcess[str], str]:
         options = ["-q", "-p", "no:cacheprovider", "--stress-seconds", f"{seconds:g}"]
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", *options],
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, "--basetemp", name],
             cwd=tmp_path,
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
         )
+        (found,) = (tmp_path / name).rglob("verdict.json")
+        return done, verdict.read(found).verdict
 
-    done = until_decided(run, lambda done: "promises: unknown" in done.stdout, 3)
-    assert done.returncode == 0, done.stdout
+    done, found = until_decided(run, lambda result: result[1] == "unknown", 3)
+    assert (done.returncode, found) == (0, "valid"), done.stdout
 
 
 @pytest.mark.parametrize(
