@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import fencepost
 from fencepost import Store
 from fencepost.conformance.operations import dump
 from tests.conftest import OpenStore
@@ -148,6 +150,44 @@ def test_a_database_at_rest_stays_as_it_is(open_store: OpenStore, resting: str) 
     assert beside(resting) == listing
     assert bytes_of(resting) == before
     assert os.stat(resting).st_mtime_ns == stamp
+
+
+def forget(stores: list[Store]) -> None:
+    stores.clear()
+    gc.collect()
+
+
+@pytest.mark.parametrize("how", ["closed", "forgotten"])
+@pytest.mark.parametrize("in_use", [False, True], ids=["at rest", "in use"])
+def test_a_folder_of_those_who_wait_stays_as_it_is(
+    engine: str, resting: str, in_use: bool, how: str
+) -> None:
+    """Empty ones too: who left them there removes them, or the next who may write."""
+    folder = Path(f"{resting}-fencepost")
+    writer = fencepost.open(resting, engine=engine) if in_use else None
+    readers = [fencepost.open(resting, engine=engine, read_only=True)]
+    for purpose in ("line", "bells"):
+        (folder / purpose).mkdir(parents=True)
+    assert readers[0].runs.get(run_id="r")
+    if how == "closed":
+        readers.pop().close()
+    else:
+        with pytest.warns(ResourceWarning, match="was never closed"):
+            forget(readers)
+    assert sorted(os.listdir(folder)) == ["bells", "line"]
+    if writer is None:
+        writer = fencepost.open(resting, engine=engine)
+    writer.close()
+    assert not folder.exists()
+
+
+def test_the_folder_of_a_reader_that_waited_goes_with_it(
+    open_store: OpenStore, resting: str
+) -> None:
+    with open_store(read_only=True) as reader:
+        assert not reader.wait(feed_after=1, timeout_ms=0)
+        assert beside(resting) == ["store.sqlite", "store.sqlite-fencepost"]
+    assert beside(resting) == ["store.sqlite"]
 
 
 def test_a_file_and_a_folder_without_write_permission(open_store: OpenStore, resting: str) -> None:

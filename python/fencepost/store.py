@@ -65,6 +65,7 @@ class Store:
     ) -> None:
         self._engine = engine
         self._clock = clock
+        self._has_waited = False
         self._on_close = on_close
         # A store that is only forgotten must not keep its file from the other engine. It is
         # the engine that has the file open, also for a facet or an iterator that is left.
@@ -91,7 +92,9 @@ class Store:
         """Close the store; again does nothing. Waits for calls of other threads to end."""
         self._engine.close()
         if self._forgotten.detach() is not None:
-            leave_no_folder(self.path)
+            # Who only reads removes no folder but one that it may have made itself.
+            if self._has_waited or not self.read_only:
+                leave_no_folder(self.path)
             self._on_close()
             logs.closed(self.path)
 
@@ -137,6 +140,7 @@ class Store:
 
     def _waiter(self, wish: Wish, timeout_ms: int | None) -> Waiter:
         timeout = None if timeout_ms is None else integer(timeout_ms, "timeout_ms")
+        self._has_waited = True
         return Waiter(self._engine, self.path, self._clock, wish, timeout)
 
     def keep(self, *, claim: Claim, lease_ms: int, every_ms: int | None = None) -> Lease:

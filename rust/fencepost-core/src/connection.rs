@@ -93,7 +93,17 @@ impl Store {
         let mut guard = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         match guard.take() {
             None => Ok(()),
-            Some(held) => held.connection.close().map_err(|(_, error)| error.into()),
+            Some(held) => {
+                self.leave_no_folder(&held);
+                held.connection.close().map_err(|(_, error)| error.into())
+            }
+        }
+    }
+
+    /// Who only reads changes nothing beside the file either.
+    fn leave_no_folder(&self, held: &Held) {
+        if !self.read_only {
+            held.turns.close();
         }
     }
 
@@ -296,9 +306,14 @@ fn find(statement: &str) -> Result<&'static str> {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if process::id() != self.process {
-            let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
-            mem::forget(held.take());
+        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(held) = held.take() else {
+            return;
+        };
+        if process::id() == self.process {
+            self.leave_no_folder(&held);
+        } else {
+            mem::forget(held);
         }
     }
 }

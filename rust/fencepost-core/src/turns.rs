@@ -129,6 +129,11 @@ impl Turns {
         locked
     }
 
+    /// Leave no empty folder behind, where who was to remove it died.
+    pub(crate) fn close(&self) {
+        remove(&self.folder);
+    }
+
     /// The next in the line learns that it is the first now; without one the folder goes.
     fn tell_the_next(&self) {
         let waiting = names(&self.folder);
@@ -170,13 +175,6 @@ impl Turns {
             *told = place.sleep(tick.min(deadline - now));
         }
         Ok(true)
-    }
-}
-
-impl Drop for Turns {
-    /// Leave no empty folder behind, where who was to remove it died.
-    fn drop(&mut self) {
-        remove(&self.folder);
     }
 }
 
@@ -255,11 +253,11 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_folder_goes_with_the_last_who_looks() {
+    fn an_empty_folder_goes_with_the_last_who_closes() {
         let (turns, _folder) = turns();
         let folder = turns.folder.clone();
         std::fs::create_dir_all(&folder).unwrap();
-        drop(turns);
+        turns.close();
         assert!(!folder.parent().unwrap().exists());
     }
 }

@@ -90,7 +90,9 @@ class Connection(GroupCommit):
                 raise refusal("reentrant")
             if self._sqlite is not None:
                 self._disconnect()
-                self._turns.close()
+                # Who only reads changes nothing beside the file either.
+                if not self._read_only:
+                    self._turns.close()
         self._call_first()
 
     @undisturbed
