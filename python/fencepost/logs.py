@@ -13,24 +13,33 @@ from .shown import one_line, readable
 
 logger = logging.getLogger("fencepost")
 # An application that configures no logging hears nothing, not even warnings on stderr.
-logger.addHandler(logging.NullHandler())
+_silent = logging.NullHandler()
+logger.addHandler(_silent)
 
 SLOW_WAIT_SECONDS = 1.0
 """A wait for the write lock that is worth a line: a fifth of the usual busy timeout."""
 
 
 def _say(level: int, message: str, path: str, *values: object, trace: bool = False) -> None:
-    """One line of the log, about the store at `path`; names in it can't make it two."""
-    if logger.isEnabledFor(level):
-        plain = (one_line(value) if isinstance(value, str) else value for value in values)
-        logger.log(
-            level,
-            f"%s: {message}",
-            one_line(readable(path)),
-            *plain,
-            exc_info=trace,
-            stacklevel=2,
-        )
+    """One line of the log, about the store at `path`; names in it can't make it two.
+
+    Raises nothing that a filter or a handler raises: what the line is about is committed.
+    It is told on stderr, as logging tells what its own handlers fail at.
+    """
+    try:
+        if logger.isEnabledFor(level):
+            plain = (one_line(value) if isinstance(value, str) else value for value in values)
+            logger.log(
+                level,
+                f"%s: {message}",
+                one_line(readable(path)),
+                *plain,
+                exc_info=trace,
+                stacklevel=2,
+            )
+    except Exception:  # noqa: BLE001 - the application's own code, which may raise anything
+        record = logging.LogRecord(logger.name, level, __file__, 0, message, values, None)
+        _silent.handleError(record)
 
 
 def opened(path: str, engine: str, reason: str, *, read_only: bool) -> None:

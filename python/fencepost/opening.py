@@ -159,7 +159,8 @@ def connect(
     """The engine `name` on a file that is there and registered with the guard.
 
     Takes what `open` has checked; does not look at the file's layout. `telling` hears what
-    happens beside the calls.
+    happens beside the calls, after their commits: nothing comes out of it but what ends the
+    thread, as out of a listener.
     """
     options: dict[str, Any] = {
         "read_only": read_only,

@@ -184,6 +184,35 @@ def test_a_log_that_a_reader_keeps_from_being_emptied(
         assert store.stats().wal_bytes < 16 * 2**20
 
 
+def test_a_handler_that_raises_changes_nothing(
+    open_store: Callable[..., Store], path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is said at whatever level, the call does what it does without a log."""
+
+    class Broken(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise OSError(f"no room for {record.levelname}")
+
+    logger, broken = logging.getLogger("fencepost"), Broken()
+    before = logger.level
+    logger.addHandler(broken)
+    logger.setLevel(logging.DEBUG)
+    try:
+        with open_store(path) as store:
+            enqueue(store, "r")
+            store.hooks.add(lambda event: 1 // 0)
+            claims = [("r", "t-r"), ("r", "another")]
+            assert store.runs.complete_many(claims=claims, now=at()) == [True, False]
+            store._telling.waited(2.0)
+            store._telling.log_held()
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(broken)
+    said = capsys.readouterr().err
+    assert all(f"OSError: no room for {level}" in said for level in ("INFO", "WARNING", "ERROR"))
+    assert said.count("--- Logging error ---") >= 6
+
+
 def test_the_reason_for_the_python_engine(tmp_path: Path) -> None:
     code = (
         "import logging, sys, fencepost;"

@@ -9,6 +9,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -165,14 +166,45 @@ def test_a_wait_for_the_lock_is_told_and_logged(
         assert told == []
         holder.sql(path, "COMMIT")
         worker.join()
-    wait, enqueued, call = told
-    assert (wait.kind, wait.facet, wait.operation) == ("busy_wait", "runs", "enqueue")
+    waited, enqueued, call = told
+    assert (waited.kind, waited.facet, waited.operation) == ("busy_wait", "runs", "enqueue")
     assert enqueued.kind == "enqueue"
-    assert wait.seconds is not None
+    assert waited.seconds is not None
     assert call.seconds is not None
-    assert 0.1 < wait.seconds <= call.seconds < 30
+    assert 0.1 < waited.seconds <= call.seconds < 30
     (logged,) = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert logged.getMessage() == f"{path}: waited {wait.seconds:.1f} s for the write lock"
+    assert logged.getMessage() == f"{path}: waited {waited.seconds:.1f} s for the write lock"
+
+
+def test_a_filter_that_raises_replaces_no_committed_result(
+    start: Callable[..., Child],
+    path: Path,
+    engine: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The line is about a write that is committed; what the filter raised is on stderr."""
+
+    def broken(record: logging.LogRecord) -> bool:
+        raise OSError("no filter")
+
+    holder = start()
+    monkeypatch.setattr("fencepost.logs.SLOW_WAIT_SECONDS", 0.0)
+    with fencepost.open(path, engine=engine, busy_timeout_ms=30_000) as store:
+        holder.sql(path, "BEGIN IMMEDIATE")
+        with ThreadPoolExecutor() as threads:
+            call = threads.submit(store.runs.enqueue, run_id="r", **RUN)
+            assert wait((call,), 0.1).not_done
+            logging.getLogger("fencepost").addFilter(broken)
+            try:
+                holder.sql(path, "COMMIT")
+                run = call.result(30)
+            finally:
+                logging.getLogger("fencepost").removeFilter(broken)
+        assert store.runs.get(run_id="r") == run
+    said = capsys.readouterr().err
+    assert "OSError: no filter" in said
+    assert "waited %.1f s for the write lock" in said
 
 
 def test_a_short_wait_is_not_logged(
