@@ -23,10 +23,13 @@ DATA = [
 ]
 # Reading all of a table is what these are for.
 WHOLE_TABLES = ("dump.", "layout.", "stats.")
-# Walks that a LIMIT ends, or over a table of one row a consumer, or over no table.
+# Walks that a LIMIT ends, or over a table of one row a consumer, or over no table, or over
+# what the caller gives.
 BOUNDED = {
     "prune.events": r"SCAN (events|\(subquery-1\))",
     "queue.next_due": "SCAN CONSTANT ROW",
+    "runs.claim_many": "SCAN c VIRTUAL TABLE INDEX 1:",
+    "runs.get_many": "SCAN c VIRTUAL TABLE INDEX 1:",
     "prune.feed": r"SCAN (run_events|\(subquery-1\)|session_watermarks)",
 }
 

@@ -5,6 +5,15 @@ SELECT r.run_id, r.workflow_ref, r.workflow_path, r.input_json, r.status, r.runn
 FROM workflow_run_queue AS r LEFT JOIN fencepost_run_fences AS f ON f.run_id = r.run_id
 WHERE r.run_id = :run_id;
 
+-- name: get_many
+-- By their places in the table, in the order of the list `:places`.
+SELECT r.run_id, r.workflow_ref, r.workflow_path, r.input_json, r.status, r.runner_id,
+  r.claim_token, r.claim_expires_at, r.affinity_runner_id, r.parent_run_id, r.created_at,
+  r.updated_at, f.fence
+FROM json_each(:places) AS c
+  CROSS JOIN workflow_run_queue AS r ON r.rowid = c.value
+  LEFT JOIN fencepost_run_fences AS f ON f.run_id = r.run_id;
+
 -- name: list
 -- The last column and created_at are the place in the listing.
 SELECT r.run_id, r.workflow_ref, r.workflow_path, r.input_json, r.status, r.runner_id,
@@ -88,6 +97,17 @@ SET status = 'claimed', runner_id = :runner_id, claim_token = :claim_token,
   claim_expires_at = :claim_expires_at, updated_at = :updated_at
 WHERE run_id = :run_id
   AND (status = 'parked' OR (status = 'claimed' AND claim_expires_at <= :now));
+
+-- name: claim_many
+-- `:claims` is an object, the token of each row under its place in the table. The rows are
+-- claimed, and get their fences, in the order of these places. The column of the status has
+-- a plus lest the planner look for the rows through it.
+UPDATE workflow_run_queue
+SET status = 'claimed', runner_id = :runner_id, claim_token = c.value,
+  claim_expires_at = :claim_expires_at, updated_at = :updated_at
+FROM json_each(:claims) AS c
+WHERE workflow_run_queue.rowid = CAST(c.key AS INTEGER)
+  AND (+status = 'parked' OR (+status = 'claimed' AND claim_expires_at <= :now));
 
 -- name: renew
 UPDATE workflow_run_queue

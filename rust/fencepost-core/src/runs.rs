@@ -6,19 +6,22 @@ use std::collections::HashSet;
 
 use rusqlite::named_params;
 
-use self::order::Search;
+use self::order::{Candidate, Search};
 use crate::connection::Store;
 use crate::error::{Error, Refusal, Result};
+use crate::json::{write_integer, write_quoted};
 use crate::session::Session;
 use crate::statements::{RUNS, named};
 use crate::time::{iso, lease_end};
 use crate::value::{Row, Value};
 
 const GET: &str = named(RUNS, "get");
+const GET_MANY: &str = named(RUNS, "get_many");
 const CONTINUATION: &str = named(RUNS, "continuation");
 const INSERT: &str = named(RUNS, "insert");
 const FENCE: &str = named(RUNS, "fence");
 const CLAIM: &str = named(RUNS, "claim");
+const CLAIM_MANY: &str = named(RUNS, "claim_many");
 const RENEW: &str = named(RUNS, "renew");
 const VERIFY: &str = named(RUNS, "verify");
 const PARK: &str = named(RUNS, "park");
@@ -121,20 +124,34 @@ impl Store {
                 now,
                 excluded: &excluded,
             };
-            let mut claims = Vec::new();
             let found = search.claimable(claim_tokens.len())?;
-            for (run_id, claim_token) in found.iter().zip(&claim_tokens) {
-                session.execute(
-                    CLAIM,
-                    named_params! {
-                        ":run_id": run_id, ":runner_id": runner_id, ":claim_token": claim_token,
-                        ":claim_expires_at": claim_expires_at, ":updated_at": updated_at,
-                        ":now": now,
-                    },
-                )?;
-                claims.push(session.one(GET, named_params! { ":run_id": run_id })?);
+            let claims: Vec<_> = found.iter().zip(&claim_tokens).collect();
+            // A sequence is claimed in the order of the table, which so must be its own.
+            for sequence in claims.chunk_by(|(a, _), (b, _)| a.rowid < b.rowid) {
+                match sequence {
+                    [(run, claim_token)] => session.execute(
+                        CLAIM,
+                        named_params! {
+                            ":run_id": run.run_id, ":claim_token": claim_token,
+                            ":runner_id": runner_id, ":claim_expires_at": claim_expires_at,
+                            ":updated_at": updated_at, ":now": now,
+                        },
+                    )?,
+                    _ => session.execute(
+                        CLAIM_MANY,
+                        named_params! {
+                            ":claims": tokens(sequence),
+                            ":runner_id": runner_id, ":claim_expires_at": claim_expires_at,
+                            ":updated_at": updated_at, ":now": now,
+                        },
+                    )?,
+                };
             }
-            Ok(claims)
+            match found.as_slice() {
+                [] => Ok(vec![]),
+                [run] => session.all(GET, named_params! { ":run_id": run.run_id }),
+                _ => session.all(GET_MANY, named_params! { ":places": places(&found) }),
+            }
         })
     }
 
@@ -307,4 +324,33 @@ fn insert(session: &Session<'_>, run: &NewRun, now: i64, created_at: &str) -> Re
             .and_then(|row| row.into_iter().next())
             .unwrap_or(Value::Null),
     ])
+}
+
+/// The token of each run under its place in the table, as a JSON object.
+fn tokens(claims: &[(&Candidate, &String)]) -> String {
+    let mut object = String::from("{");
+    for (run, claim_token) in claims {
+        if object.len() > 1 {
+            object.push(',');
+        }
+        object.push('"');
+        write_integer(run.rowid, &mut object);
+        object.push_str("\":");
+        write_quoted(claim_token, &mut object);
+    }
+    object.push('}');
+    object
+}
+
+/// The places of the runs in the table, as a JSON list.
+fn places(runs: &[Candidate]) -> String {
+    let mut list = String::from("[");
+    for run in runs {
+        if list.len() > 1 {
+            list.push(',');
+        }
+        write_integer(run.rowid, &mut list);
+    }
+    list.push(']');
+    list
 }

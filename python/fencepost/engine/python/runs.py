@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -12,6 +13,8 @@ from .connection import Connection, writes
 from .signals import undisturbed
 
 _Candidate: TypeAlias = "tuple[tuple[bool, str], int, str]"
+# The place of a run in the table, and its id.
+Found: TypeAlias = "tuple[int, str]"
 
 
 class Runs(Connection):
@@ -37,25 +40,25 @@ class Runs(Connection):
         exclude_run_ids: Sequence[str],
         now: int | None,
     ) -> list[Row]:
-        excluded = frozenset(exclude_run_ids)
-        claims: list[Row] = []
         ms, stamp = self._stamp(now)
-        expires_at = self._lease_end(ms, lease_ms)
-        found = self._claimable_runs(runner_id, ms, excluded, len(claim_tokens))
-        for run_id, claim_token in zip(found, claim_tokens, strict=False):
-            self._execute(
-                "runs.claim",
-                {
-                    "run_id": run_id,
-                    "runner_id": runner_id,
-                    "claim_token": claim_token,
-                    "claim_expires_at": expires_at,
-                    "updated_at": stamp,
-                    "now": ms,
-                },
-            )
-            claims.extend(self._rows("runs.get", {"run_id": run_id}))
-        return claims
+        values: dict[str, Value] = {
+            "runner_id": runner_id,
+            "claim_expires_at": self._lease_end(ms, lease_ms),
+            "updated_at": stamp,
+            "now": ms,
+        }
+        found = self._claimable_runs(runner_id, ms, frozenset(exclude_run_ids), len(claim_tokens))
+        for claims in _as_in_table(found, claim_tokens):
+            if len(claims) == 1:
+                ((_, run_id), claim_token) = claims[0]
+                values |= {"run_id": run_id, "claim_token": claim_token}
+                self._execute("runs.claim", values)
+            else:
+                tokens = {place: claim_token for (place, _), claim_token in claims}
+                self._execute("runs.claim_many", {**values, "claims": _json(tokens)})
+        if len(found) > 1:
+            return self._rows("runs.get_many", {"places": _json([place for place, _ in found])})
+        return self._rows("runs.get", {"run_id": found[0][1]}) if found else []
 
     @writes
     def renew_runs(
@@ -182,7 +185,7 @@ class Runs(Connection):
 
     def _claimable_runs(
         self, runner_id: str, now: int, excluded: Collection[str], most: int
-    ) -> list[str]:
+    ) -> list[Found]:
         """The runs to claim next: affinity to the runner first, then age, then insertion.
 
         A claim makes no other run claimable, so many are found at once as well as one by one.
@@ -209,12 +212,30 @@ class Runs(Connection):
             for statement in (parked,) if few else (parked, walk):
                 rows += self._some(statement, where, left, is_free)
             found += sorted(map(_candidate, rows))[:left]
-        return [run_id for *_, run_id in found]
+        return [(place, run_id) for _, place, run_id in found]
 
 
 def _candidate(row: Row) -> _Candidate:
     """(created_at, rowid, run_id), the first as SQLite orders it: compares in claim order."""
     return (type(row[1]) is bytes, row[1]), row[2], row[0]
+
+
+def _as_in_table(
+    found: Iterable[Found], tokens: Iterable[str]
+) -> Iterator[list[tuple[Found, str]]]:
+    """The runs and their tokens, in sequences that are in the order of the table too."""
+    sequence: list[tuple[Found, str]] = []
+    for run, token in zip(found, tokens, strict=False):
+        if sequence and run < sequence[-1][0]:
+            yield sequence
+            sequence = []
+        sequence.append((run, token))
+    if sequence:
+        yield sequence
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _claim(claim: tuple[str, str]) -> dict[str, Value]:

@@ -26,18 +26,19 @@ pub(super) struct Search<'a> {
     pub(super) excluded: &'a HashSet<String>,
 }
 
-/// A run that may be claimed, in claim order.
-struct Candidate {
-    run_id: String,
+/// A run that may be claimed.
+pub(super) struct Candidate {
+    pub(super) run_id: String,
+    /// Its place in the table.
+    pub(super) rowid: i64,
     created_at: Value,
-    rowid: Value,
 }
 
 impl Search<'_> {
     /// The runs to claim next: affinity to the runner first, then age, then insertion.
     ///
     /// A claim makes no other run claimable, so many are found at once as well as one by one.
-    pub(super) fn claimable(&self, most: usize) -> Result<Vec<String>> {
+    pub(super) fn claimable(&self, most: usize) -> Result<Vec<Candidate>> {
         let (runner_id, now) = (self.runner_id, self.now);
         let some = self.session.all(
             EXPIRED_SOME,
@@ -74,7 +75,7 @@ impl Search<'_> {
             let others = first(others, most);
             found.extend(others);
         }
-        Ok(found.into_iter().map(|run| run.run_id).collect())
+        Ok(found)
     }
 
     /// The first runs of a walk in claim order that are wanted.
@@ -114,7 +115,7 @@ impl Candidate {
     fn order(&self, other: &Self) -> Ordering {
         self.created_at
             .order(&other.created_at)
-            .then_with(|| self.rowid.order(&other.rowid))
+            .then(self.rowid.cmp(&other.rowid))
     }
 }
 
@@ -131,11 +132,11 @@ fn is_affine(row: &Row, runner_id: &str) -> bool {
 
 fn candidate(row: Row) -> Option<Candidate> {
     let mut columns = row.into_iter();
-    match columns.next()? {
-        Value::Text(run_id) => Some(Candidate {
+    match (columns.next()?, columns.next()?, columns.next()?) {
+        (Value::Text(run_id), created_at, Value::Integer(rowid)) => Some(Candidate {
             run_id,
-            created_at: columns.next()?,
-            rowid: columns.next()?,
+            rowid,
+            created_at,
         }),
         _ => None,
     }

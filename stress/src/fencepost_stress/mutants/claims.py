@@ -7,6 +7,7 @@ from itertools import islice
 
 from fencepost.engine.protocol import MAX_TIME_MS, NewRun, Row, Value
 from fencepost.engine.python.connection import writes
+from fencepost.engine.python.runs import Found
 
 from .base import Mutant
 
@@ -27,10 +28,10 @@ SET status = 'claimed', runner_id = :runner_id,
 WHERE run_id = :run_id
 """
 _FIRST_PARKED = """
-SELECT run_id FROM workflow_run_queue WHERE status = 'parked' ORDER BY created_at, rowid
+SELECT rowid, run_id FROM workflow_run_queue WHERE status = 'parked' ORDER BY created_at, rowid
 """
 _LIVE_OF_RUNNER = """
-SELECT run_id FROM workflow_run_queue
+SELECT rowid, run_id FROM workflow_run_queue
 WHERE status = 'claimed' AND runner_id = :runner_id AND claim_expires_at > :now LIMIT 1
 """
 
@@ -56,7 +57,7 @@ class _InTwoTransactions(Mutant):
     @writes
     def _look(self, runner_id: str, excluded: Collection[str], now: int | None) -> str | None:
         found = self._claimable_runs(runner_id, self._now(now), excluded, 1)
-        return found[0] if found else None
+        return found[0][1] if found else None
 
     def _take(
         self, run_id: str, runner_id: str, claim_token: str, lease_ms: int, now: int | None
@@ -106,11 +107,11 @@ class ExpiredNeverReclaimed(Mutant):
         now: int,  # noqa: ARG002
         excluded: Collection[str],
         most: int,
-    ) -> list[str]:
+    ) -> list[Found]:
         self.reached()
         cursor = self._connection().execute(_FIRST_PARKED)
         try:
-            free = (str(row[0]) for row in cursor if row[0] not in excluded)
+            free = ((place, run_id) for place, run_id in cursor if run_id not in excluded)
             return list(islice(free, most))
         finally:
             cursor.close()
@@ -135,7 +136,7 @@ class ReclaimKeepsToken(Mutant):
         found = self._claimable_runs(runner_id, ms, frozenset(exclude_run_ids), 1)
         if not found:
             return []
-        run_id = found[0]
+        _, run_id = found[0]
         self.reached()
         self.run_sql(
             _TAKE_OVER, self._claim_values(run_id, runner_id, claim_tokens[0], lease_ms, ms)
@@ -150,13 +151,13 @@ class SkewedExpiry(Mutant):
 
     def _claimable_runs(
         self, runner_id: str, now: int, excluded: Collection[str], most: int
-    ) -> list[str]:
+    ) -> list[Found]:
         self.reached()
         return super()._claimable_runs(runner_id, now + AHEAD_MS, excluded, most)
 
     def statement(self, name: str, params: Mapping[str, Value]) -> Mapping[str, Value]:
         now = params.get("now")
-        ahead = name == "runs.claim" and isinstance(now, int)
+        ahead = name in ("runs.claim", "runs.claim_many") and isinstance(now, int)
         return {**params, "now": now + AHEAD_MS} if ahead else params  # type: ignore[operator]
 
 
@@ -167,7 +168,7 @@ class SlowTakeover(Mutant):
 
     def _claimable_runs(
         self, runner_id: str, now: int, excluded: Collection[str], most: int
-    ) -> list[str]:
+    ) -> list[Found]:
         self.reached()
         return super()._claimable_runs(runner_id, now - GRACE_MS, excluded, most)
 
@@ -183,14 +184,14 @@ class ResumeByRunner(Mutant):
 
     def _claimable_runs(
         self, runner_id: str, now: int, excluded: Collection[str], most: int
-    ) -> list[str]:
+    ) -> list[Found]:
         values = {"runner_id": runner_id, "now": now}
         found = self._connection().execute(_LIVE_OF_RUNNER, values).fetchone()
-        if found is None or found[0] in excluded:
+        if found is None or found[1] in excluded:
             return super()._claimable_runs(runner_id, now, excluded, most)
         self.reached()
-        self._inherited = str(found[0])
-        return [self._inherited]
+        place, self._inherited = found
+        return [(place, self._inherited)]
 
     def statement(self, name: str, params: Mapping[str, Value]) -> Mapping[str, Value]:
         inherits = name == "runs.claim" and params["run_id"] == self._inherited
@@ -208,7 +209,7 @@ class AffinityIgnored(Mutant):
         now: int,
         excluded: Collection[str],
         most: int,
-    ) -> list[str]:
+    ) -> list[Found]:
         self.reached()
         return super()._claimable_runs("", now, excluded, most)
 
@@ -220,7 +221,7 @@ class ExclusionIgnored(Mutant):
 
     def _claimable_runs(
         self, runner_id: str, now: int, excluded: Collection[str], most: int
-    ) -> list[str]:
+    ) -> list[Found]:
         if excluded:
             self.reached()
         return super()._claimable_runs(runner_id, now, frozenset(), most)
