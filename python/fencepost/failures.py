@@ -5,10 +5,6 @@ Classes, and the wording of what the store refuses, are in `errors`.
 
 from __future__ import annotations
 
-import atexit
-import os
-import threading
-
 from .errors import (
     CorruptStoreError,
     FencepostError,
@@ -19,11 +15,9 @@ from .errors import (
     StoreIOError,
     ValueTooLargeError,
 )
-from .holders import Holder, write_lock_holders
+from .holders import write_lock_holders
 
 _BUSY = 5
-_looking = threading.RLock()
-_ended = False
 
 # Primary result code: class, SQLite's name, what it means here and what to do.
 _FAILURES: dict[int, tuple[type[FencepostError], str, str]] = {
@@ -86,37 +80,8 @@ def sqlite_failure(extended_code: int, path: str, detail: str = "") -> Fencepost
     cls, name, advice = entry
     message = f"{path}: {advice} ({name}, {extended_code})"
     if extended_code & 0xFF == _BUSY:
-        holders = _holders(path)
+        holders = write_lock_holders(path)
         if holders:
             message += f"; the write lock is held by {' and by '.join(map(str, holders))}"
         return StoreBusyError(message, sqlite_code=extended_code, holders=holders)
     return cls(message, sqlite_code=extended_code)
-
-
-def _holders(path: str) -> tuple[Holder, ...] | None:
-    """Who has the write lock; None where the system does not tell, or the interpreter ends.
-
-    The extension calls this too, and reading lets go of the interpreter: a thread that wants
-    back into one that has ended is ended where it is, and its way out through the
-    extension's frames would abort the process.
-    """
-    with _looking:
-        return None if _ended else write_lock_holders(path)
-
-
-def _end() -> None:
-    """Have nobody look any more; who does so now is waited for."""
-    global _ended
-    with _looking:
-        _ended = True
-
-
-def _look_anew() -> None:
-    """In a forked child nobody looks, whoever did in its parent."""
-    global _looking
-    _looking = threading.RLock()
-
-
-atexit.register(_end)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_look_anew)

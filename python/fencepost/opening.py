@@ -6,13 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import (
-    failures,  # noqa: F401 - the extension asks for it: an import then may meet the interpreter's end
-    guard as guards,
-    layout,
-    logs,
-    sqlite_versions,
-)
+from . import guard as guards, layout, logs, sqlite_versions
 from .clock import MIN_TIME_MS, system_clock
 from .engine import probe
 from .engine.protocol import MAX_TIME_MS, Clock, Engine

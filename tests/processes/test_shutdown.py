@@ -28,6 +28,67 @@ threading.Thread(target=wait, daemon=True).start()
 sys.stdin.readline()
 """
 
+CALLED_BACK = """
+import sys, threading, time
+import fencepost
+from fencepost.engine import probe
+
+path, engine, what = sys.argv[1:]
+inside, worker = threading.Event(), None
+
+class Late:
+    def __del__(self, sleep=time.sleep):
+        # The interpreter has ended, and the process has not.
+        sleep(0.6)
+
+sys.late = Late()
+
+def slowly():
+    if threading.current_thread() is worker:
+        inside.set()
+        time.sleep(0.2)
+
+def clock():
+    if what == "clock":
+        slowly()
+    return 1_800_000_000_000
+
+def listen(event):
+    if what == "wait" and event.kind == "busy_wait":
+        slowly()
+
+def point(name):
+    if what == "probe" and name == "written":
+        slowly()
+
+def work():
+    if what == "backup":
+        store.backup(f"{path}.copy", pages=1, progress=lambda *_: slowly())
+    else:
+        store.feed.record(run_id="r", workflow_ref="w", type="t")
+
+probe.install(point)
+store = fencepost.open(path, engine=engine, clock=clock, hooks=[listen])
+worker = threading.Thread(target=work, daemon=True)
+if what == "wait":
+    held = threading.Event()
+
+    def hold():
+        held.set()
+        time.sleep(0.3)
+        return 1_800_000_000_000
+
+    with fencepost.open(path, engine=engine, clock=hold) as other:
+        first = dict(session_id="s", seq=1)
+        threading.Thread(target=other.feed.set_watermark, kwargs=first).start()
+        assert held.wait(30)
+        worker.start()
+        assert inside.wait(30)
+else:
+    worker.start()
+    assert inside.wait(30)
+"""
+
 CAREFUL = """
 import gc, os, sys, threading
 import fencepost
@@ -103,6 +164,24 @@ def test_the_end_is_quiet_and_quick_while_a_thread_waits(
     holder.sql(path, "COMMIT")
     assert holder.sql(path, "SELECT count(*) FROM workflow_run_queue") == [[(0,)]]
     check_file(holder, path)
+
+
+@pytest.mark.parametrize("what", ["clock", "probe", "wait", "backup"])
+def test_the_end_aborts_nobody_while_a_thread_is_in_the_application_s_code(
+    start: Callable[..., Child], path: Path, engine: str, what: str
+) -> None:
+    """Which sleeps, and wants back into an interpreter that would be gone.
+
+    A call that has more of it to call raises in its thread.
+    """
+    command = [sys.executable, "-W", "ignore", "-c", CALLED_BACK, str(path), engine, what]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "fatal" not in done.stderr.lower()
+    if done.stderr:
+        assert what == "backup"
+        assert "RuntimeError: fencepost: the interpreter has ended" in done.stderr
+    check_file(start(), path)
 
 
 def test_a_careful_run_has_nothing_to_complain_about(

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyException, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::end::{Call, ended};
 use crate::errors;
 
 thread_local! {
@@ -54,7 +55,8 @@ impl Clock for Questions {
         let Some(clock) = &self.0.clock else {
             return SystemClock.now_ms();
         };
-        Python::attach(|py| {
+        Python::try_attach(|py| {
+            let _call = Call::begin(py).map_err(interrupted)?;
             let given = {
                 let _visit = self.0.visit();
                 clock.bind(py).call0()
@@ -63,18 +65,22 @@ impl Clock for Questions {
                 .and_then(|given| milliseconds(&given))
                 .map_err(|error| failed(py, error))
         })
+        .unwrap_or_else(|| Err(interrupted(ended())))
     }
 
     fn serves_others(&self) -> bool {
         // The main thread gets signals, whose exceptions come out of the clock.
-        self.0.clock.is_none() || !Python::attach(is_main_thread)
+        self.0.clock.is_none() || Python::try_attach(is_main_thread) == Some(false)
     }
 
     fn probe(&self, point: &'static str) {
         let Some(probe) = &self.0.probe else {
             return;
         };
-        Python::attach(|py| {
+        Python::try_attach(|py| {
+            let Ok(_call) = Call::begin(py) else {
+                return;
+            };
             let _visit = self.0.visit();
             if let Err(error) = probe.bind(py).call1((point,)) {
                 error.write_unraisable(py, Some(probe.bind(py)));
@@ -89,13 +95,14 @@ impl Clock for Questions {
             py.check_signals()
         })
         .unwrap_or(Ok(()))
-        .map_err(|error| Error::Interrupted(error.into()))
+        .map_err(interrupted)
     }
 }
 
 fn is_main_thread(py: Python<'_>) -> bool {
     static THREADING: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let is_main = || -> PyResult<bool> {
+        let _call = Call::begin(py)?;
         let module =
             THREADING.get_or_try_init(py, || Ok::<_, PyErr>(py.import("threading")?.unbind()))?;
         let module = module.bind(py);
@@ -114,8 +121,12 @@ fn failed(py: Python<'_>, error: PyErr) -> Error {
     if error.is_instance_of::<PyException>(py) {
         Error::Clock(error.into())
     } else {
-        Error::Interrupted(error.into())
+        interrupted(error)
     }
+}
+
+fn interrupted(error: PyErr) -> Error {
+    Error::Interrupted(error.into())
 }
 
 fn milliseconds(given: &Bound<'_, PyAny>) -> PyResult<i64> {

@@ -21,6 +21,7 @@ use pyo3::types::{PyMapping, PyString};
 
 use crate::caller::{Caller, Questions};
 use crate::convert::{Parameter, PyRow, rows};
+use crate::end::{Call, ended};
 use crate::errors;
 
 /// One open database; see `fencepost.engine.protocol.Engine`.
@@ -44,11 +45,14 @@ impl Engine {
             return Err(errors::reentrant(py));
         }
         let result = py.detach(|| operation(&self.store));
-        if let (Some(function), Some(waited)) = (&self.on_wait, self.store.take_waited()) {
+        if let (Some(function), Some(waited)) = (&self.on_wait, self.store.take_waited())
+            && let Ok(_call) = Call::begin(py)
+        {
             function.call1(py, (waited.as_secs_f64(),))?;
         }
         if let Some(function) = &self.on_log_held
             && self.store.take_log_held()
+            && let Ok(_call) = Call::begin(py)
         {
             function.call0(py)?;
         }
@@ -179,9 +183,12 @@ impl Engine {
     ) -> PyResult<()> {
         let step = move |remaining: i32, total: i32| match &progress {
             None => Ok(()),
-            Some(function) => Python::attach(|py| function.call1(py, (remaining, total)))
-                .map(drop)
-                .map_err(|error| Error::Interrupted(error.into())),
+            Some(function) => Python::try_attach(|py| {
+                let _call = Call::begin(py)?;
+                function.call1(py, (remaining, total)).map(drop)
+            })
+            .unwrap_or_else(|| Err(ended()))
+            .map_err(|error| Error::Interrupted(error.into())),
         };
         let pause = Duration::from_millis(pause_ms);
         self.call(py, move |store| store.backup(&target, pages, pause, step))

@@ -7,6 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::convert;
+use crate::end::Call;
 
 const REFUSALS: &str = "fencepost.errors";
 const FAILURES: &str = "fencepost.failures";
@@ -54,6 +55,7 @@ fn call_refusal<'py>(
     arguments: impl pyo3::call::PyCallArgs<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     static REFUSAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let _call = Call::begin(py)?;
     REFUSAL.import(py, REFUSALS, "refusal")?.call1(arguments)
 }
 
@@ -64,6 +66,7 @@ fn sqlite_failure<'py>(
     detail: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     static FAILURE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let _call = Call::begin(py)?;
     FAILURE
         .import(py, FAILURES, "sqlite_failure")?
         .call1((code, path, detail))

@@ -4,6 +4,7 @@
 mod caller;
 mod canonical;
 mod convert;
+mod end;
 mod engine;
 mod errors;
 
@@ -44,6 +45,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::end::wait_for_calls(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
