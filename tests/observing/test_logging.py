@@ -184,6 +184,39 @@ def test_a_log_that_a_reader_keeps_from_being_emptied(
         assert store.stats().wal_bytes < 16 * 2**20
 
 
+def test_a_long_file_with_a_short_log_is_not_held(
+    open_store: Callable[..., Store], path: str, said: Callable[[], Said]
+) -> None:
+    """As another process leaves it that begins the log anew, and does not cut it."""
+    script = (
+        "import sqlite3, sys\n"
+        "writer = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "writer.execute('PRAGMA wal_autocheckpoint = 0')\n"
+        "writer.execute('CREATE TABLE filler (x)')\n"
+        "writer.execute('INSERT INTO filler VALUES (zeroblob(20000000))')\n"
+        "writer.execute('PRAGMA wal_checkpoint(RESTART)').fetchone()\n"
+        "writer.execute('INSERT INTO filler VALUES (1)')\n"
+        "reader = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "reader.execute('BEGIN')\n"
+        "reader.execute('SELECT count(*) FROM queue').fetchone()\n"
+        "print('reads', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    store = open_store(synchronous="off")
+    with subprocess.Popen([sys.executable, "-c", script, path], stdin=-1, stdout=-1) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"reads\n"
+        assert store.stats().wal_bytes > 16 * 2**20
+        said()
+        enqueue(store, "r")
+        assert said() == []
+        for number in range(30):
+            enqueue(store, f"r-{number}", input="x" * 1_000_000)
+        ((level, message),) = said()
+        assert (level, "can't be emptied" in message) == ("WARNING", True), "now it is"
+        other.communicate()
+
+
 def test_a_handler_that_raises_changes_nothing(
     open_store: Callable[..., Store], path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,12 +84,13 @@ impl Checkpoints {
             } else {
                 RESTART
             };
-            if checkpoint(session, mode) {
+            let left = checkpoint(session, mode);
+            if left == Some(0) {
                 self.begun_anew();
             } else {
                 self.limit.set(pages.saturating_add(LOG_PAGES));
                 // Until then it may be one short read after the other.
-                if pages >= OVERLONG_PAGES {
+                if left.is_some_and(|left| left >= i64::from(OVERLONG_PAGES)) {
                     self.held.begin();
                 }
             }
@@ -104,8 +105,14 @@ impl Checkpoints {
     }
 }
 
-/// Whether nothing hindered it. The commit stands; what can't be done now, a later one does.
-fn checkpoint(session: &Session<'_>, mode: &str) -> bool {
-    let row = session.first(mode, &[]);
-    matches!(row, Ok(Some(row)) if row.first() == Some(&Value::Integer(0)))
+/// How many pages it had to leave in the log, 0 where nothing hindered it; None where that is
+/// not known, as another process is at it. The commit stands; what can't be done now, a later
+/// one does.
+fn checkpoint(session: &Session<'_>, mode: &str) -> Option<i64> {
+    let row = session.first(mode, &[]).ok()??;
+    match row.as_slice() {
+        [Value::Integer(0), ..] => Some(0),
+        [_, Value::Integer(pages), ..] if *pages >= 0 => Some(*pages),
+        _ => None,
+    }
 }

@@ -7,7 +7,8 @@ So the automatic one is off, and whoever commits to a log that has grown long em
 in its turn at the lock, when the others sleep.
 
 `rust/fencepost-core/src/checkpoints.rs` does it with what only C can ask SQLite for: it
-counts pages, and begins a log of ordinary length anew instead of cutting it.
+counts pages, and begins a log of ordinary length anew instead of cutting it. So the file may
+be long where little of it is in use: how much is, a checkpoint says.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import os
 from collections.abc import Callable
 
 LOG_BYTES = 4 * 1024 * 1024
-OVERLONG_BYTES = 4 * LOG_BYTES
-"""A log that is this long is held by somebody; one that is shorter, perhaps by short reads only."""
+OVERLONG_FRAMES = 4000
+"""A log of so many pages is held by somebody; a shorter one, perhaps by short reads only."""
 
 
 class Checkpoints:
@@ -28,8 +29,11 @@ class Checkpoints:
         self._limit = LOG_BYTES
         self._held = self._untold = False
 
-    def after_commit(self, empty: Callable[[], bool]) -> None:
-        """Empty the log where it has grown long; `empty` says whether it could.
+    def after_commit(self, empty: Callable[[], int]) -> None:
+        """Empty the log where it has grown long.
+
+        `empty` says how many pages it had to leave in the log: 0 where nothing hindered it,
+        -1 where that is not known, as another process is at it.
 
         A reader that holds a snapshot keeps the log from being emptied: it is tried again
         when the log has grown by as much once more, not at each commit.
@@ -39,12 +43,16 @@ class Checkpoints:
         except OSError:
             return
         if size >= self._limit:
-            if empty():
+            left = empty()
+            if left == 0:
                 self._begun_anew()
-            else:
-                self._limit = size + LOG_BYTES
-                if size >= OVERLONG_BYTES and not self._held:
-                    self._held = self._untold = True
+                return
+            if 0 < left < OVERLONG_FRAMES:
+                # Where it was longer, somebody else has begun it anew.
+                self._begun_anew()
+            elif left >= OVERLONG_FRAMES and not self._held:
+                self._held = self._untold = True
+            self._limit = size + LOG_BYTES
         elif size < LOG_BYTES:
             self._begun_anew()
 

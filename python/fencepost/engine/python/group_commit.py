@@ -165,13 +165,13 @@ class GroupCommit(Session):
             job.alone = True
             self._jobs.appendleft(job)
 
-    def _empty_log(self) -> bool:
+    def _empty_log(self) -> int:
         try:
-            ((blocked, _, _),) = self._rows("connection.checkpoint_truncate", {})
+            ((blocked, frames, _),) = self._rows("connection.checkpoint_truncate", {})
         except sqlite3.Error:
             # The commit stands; what a checkpoint can't do now, a later one does.
-            return False
-        return bool(blocked == 0)
+            return -1
+        return int(frames) if blocked else 0
 
     def _in_savepoint(self, job: Job) -> tuple[Any, Exception | None]:
         self._execute("connection.savepoint")
