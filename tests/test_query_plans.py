@@ -30,6 +30,7 @@ BOUNDED = {
     "queue.next_due": "SCAN CONSTANT ROW",
     "runs.claim_many": "SCAN c VIRTUAL TABLE INDEX 1:",
     "runs.get_many": "SCAN c VIRTUAL TABLE INDEX 1:",
+    "runs.insert_twenty": "SCAN 20 CONSTANT ROWS",
     "prune.feed": r"SCAN (run_events|\(subquery-1\)|session_watermarks)",
 }
 
@@ -82,7 +83,9 @@ def connection(
 
 def plan(connection: sqlite3.Connection, name: str) -> list[str]:
     text = statement(name)
-    params = dict.fromkeys(re.findall(r":(\w+)", text))
+    names = re.findall(r":(\w+)", text)
+    # Without names they go by their order.
+    params = dict.fromkeys(names) if names else [None] * text.count("?")
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", params)]
 
 

@@ -1,5 +1,6 @@
 //! The run queue: claiming, renewing and ending runs.
 
+mod insert;
 mod order;
 
 use std::collections::HashSet;
@@ -8,18 +9,14 @@ use rusqlite::named_params;
 
 use self::order::{Candidate, Search};
 use crate::connection::Store;
-use crate::error::{Error, Refusal, Result};
+use crate::error::{Refusal, Result};
 use crate::json::{write_integer, write_quoted};
-use crate::session::Session;
 use crate::statements::{RUNS, named};
 use crate::time::{iso, lease_end};
-use crate::value::{Row, Value};
+use crate::value::Row;
 
 const GET: &str = named(RUNS, "get");
 const GET_MANY: &str = named(RUNS, "get_many");
-const CONTINUATION: &str = named(RUNS, "continuation");
-const INSERT: &str = named(RUNS, "insert");
-const FENCE: &str = named(RUNS, "fence");
 const CLAIM: &str = named(RUNS, "claim");
 const CLAIM_MANY: &str = named(RUNS, "claim_many");
 const RENEW: &str = named(RUNS, "renew");
@@ -55,6 +52,13 @@ pub struct NewRun {
     pub affinity_runner_id: Option<String>,
     /// The finished run that this one continues.
     pub parent_run_id: Option<String>,
+}
+
+impl NewRun {
+    /// The runner that is preferred.
+    fn affinity(&self) -> &String {
+        self.affinity_runner_id.as_ref().unwrap_or(&self.runner_id)
+    }
 }
 
 /// What a repair did to a run.
@@ -93,14 +97,7 @@ impl Store {
     ) -> Result<Vec<std::result::Result<Row, Refusal>>> {
         self.write(move |session| {
             let now = session.now(now)?;
-            let created_at = iso(now);
-            runs.iter()
-                .map(|run| match insert(session, run, now, &created_at) {
-                    Ok(row) => Ok(Ok(row)),
-                    Err(Error::Refused(refusal)) => Ok(Err(refusal)),
-                    Err(error) => Err(error),
-                })
-                .collect()
+            insert::all(session, &runs, now, &iso(now))
         })
     }
 
@@ -287,43 +284,6 @@ impl Store {
             )
         })
     }
-}
-
-fn insert(session: &Session<'_>, run: &NewRun, now: i64, created_at: &str) -> Result<Row> {
-    let claim_expires_at = lease_end(now, run.lease_ms)?;
-    if let Some(parent) = &run.parent_run_id {
-        let found = session.first(CONTINUATION, named_params! { ":parent_run_id": parent })?;
-        if let Some(continuation) = found.and_then(|row| row.into_iter().next()) {
-            return Err(Error::refused(
-                "continuation_exists",
-                [parent.as_str().into(), continuation],
-            ));
-        }
-    }
-    let affinity_runner_id = run.affinity_runner_id.as_ref().unwrap_or(&run.runner_id);
-    let inserted = session.changes(
-        INSERT,
-        named_params! {
-            ":run_id": run.run_id, ":workflow_name": run.workflow_name,
-            ":workflow_source_ref": run.workflow_source_ref, ":input_json": run.input_json,
-            ":runner_id": run.runner_id, ":claim_token": run.claim_token,
-            ":claim_expires_at": claim_expires_at,
-            ":affinity_runner_id": affinity_runner_id, ":parent_run_id": run.parent_run_id,
-            ":created_at": created_at,
-        },
-    )?;
-    if !inserted {
-        return Err(Error::refused("run_exists", [run.run_id.as_str().into()]));
-    }
-    let fence = session.first(FENCE, named_params! { ":run_id": run.run_id })?;
-    // All else is as it was given.
-    Ok(vec![
-        claim_expires_at.into(),
-        created_at.into(),
-        fence
-            .and_then(|row| row.into_iter().next())
-            .unwrap_or(Value::Null),
-    ])
 }
 
 /// The token of each run under its place in the table, as a JSON object.

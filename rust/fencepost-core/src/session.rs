@@ -44,6 +44,11 @@ impl Session<'_> {
         Ok(self.connection.prepare_cached(sql)?.execute(params)?)
     }
 
+    /// Run a statement that gives no rows, its parameters by their order.
+    pub(crate) fn execute_all(&self, sql: &str, params: &[&dyn ToSql]) -> Result<usize> {
+        Ok(self.connection.prepare_cached(sql)?.execute(params)?)
+    }
+
     /// Whether a statement changed a row.
     pub(crate) fn changes(&self, sql: &str, params: Params<'_>) -> Result<bool> {
         Ok(self.execute(sql, params)? > 0)

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from ...errors import FencepostError, refusal
-from ..protocol import EXPIRED_SOME, NewRun, Row, Value
-from .connection import Connection, writes
+from ..protocol import EXPIRED_SOME, Row, Value
+from .connection import writes
+from .run_inserts import RunInserts
 from .signals import undisturbed
 
 _Candidate: TypeAlias = "tuple[tuple[bool, str], int, str]"
@@ -17,19 +17,8 @@ _Candidate: TypeAlias = "tuple[tuple[bool, str], int, str]"
 Found: TypeAlias = "tuple[int, str]"
 
 
-class Runs(Connection):
+class Runs(RunInserts):
     """Operations on the table `workflow_run_queue`."""
-
-    @writes
-    def enqueue_runs(self, runs: Sequence[NewRun], now: int | None) -> list[Row | Exception]:
-        ms, stamp = self._stamp(now)
-        results: list[Row | Exception] = []
-        for run in runs:
-            try:
-                results.append(self._enqueue_run(run, ms, stamp))
-            except FencepostError as refused:
-                results.append(refused)
-        return results
 
     @writes
     def claim_runs(
@@ -157,31 +146,6 @@ class Runs(Connection):
             "updated_at": stamp,
             "now": ms,
         }
-
-    def _enqueue_run(self, run: NewRun, now: int, stamp: str) -> Row:
-        run_id, name, source_ref, input_json, runner_id, claim_token, lease_ms, affine, parent = run
-        expires_at = self._lease_end(now, lease_ms)
-        if parent is not None:
-            continuation = self._row("runs.continuation", {"parent_run_id": parent})
-            if continuation is not None:
-                raise refusal("continuation_exists", parent, continuation[0])
-        values: dict[str, Value] = {
-            "run_id": run_id,
-            "workflow_name": name,
-            "workflow_source_ref": source_ref,
-            "input_json": input_json,
-            "runner_id": runner_id,
-            "claim_token": claim_token,
-            "claim_expires_at": expires_at,
-            "affinity_runner_id": runner_id if affine is None else affine,
-            "parent_run_id": parent,
-            "created_at": stamp,
-        }
-        if self._changes("runs.insert", values) != 1:
-            raise refusal("run_exists", run_id)
-        (fence,) = self._row("runs.fence", {"run_id": run_id}) or (None,)
-        # All else is as it was given.
-        return expires_at, stamp, fence
 
     def _claimable_runs(
         self, runner_id: str, now: int, excluded: Collection[str], most: int

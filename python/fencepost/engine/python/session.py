@@ -6,7 +6,7 @@ Mirrors `rust/fencepost-core/src/session.rs`.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -38,6 +38,11 @@ class Session:
         if self._sqlite is None:
             raise refusal("closed")
         return self._sqlite.execute(statement(name), params or _NOTHING)
+
+    @undisturbed
+    def _execute_all(self, name: str, params: Sequence[Value]) -> None:
+        """Run a statement that gives no rows, its parameters by their order."""
+        self._connection().execute(statement(name), params)
 
     @undisturbed
     def _set(self, name: str) -> None:

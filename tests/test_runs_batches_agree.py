@@ -1,4 +1,4 @@
-"""A batch of claims takes what as many single claims take, and leaves the same behind."""
+"""A batch of runs does what as many single calls do, and leaves the same behind."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 import fencepost
 from fencepost import Store
 from tests.support import at, enqueue
 
+_ODD = st.sampled_from(
+    [
+        {"run_id": "there"},
+        {"run_id": "r0"},
+        {"parent_run_id": "there"},
+        {"parent_run_id": "r0"},
+        {"affinity_runner_id": "bob"},
+        {"lease_ms": 2**53 - 1},
+    ]
+)
 _RUN = st.fixed_dictionaries(
     {
         "created": st.integers(0, 2),
@@ -32,7 +42,7 @@ _RUN = st.fixed_dictionaries(
     runs=st.lists(_RUN, max_size=12), excluded=st.sets(st.integers(0, 11)), limit=st.integers(1, 13)
 )
 @pytest.mark.parametrize("others", [0, 64])
-def test_a_batch_does_what_single_claims_do(
+def test_a_batch_of_claims_is_many_claims(
     engine: str, others: int, runs: list[dict[str, Any]], excluded: set[int], limit: int
 ) -> None:
     """Also where more have expired than are looked through; the fences and the rows too."""
@@ -66,3 +76,55 @@ def _make(store: Store, run_id: str, run: dict[str, Any]) -> None:
         store.runs.park(**made.claim, now=at(5))
     elif run["state"] == "done":
         store.runs.complete(**made.claim, now=at(5))
+
+
+@settings(
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    count=st.sampled_from([1, 19, 20, 21, 65]),
+    odd=st.dictionaries(st.integers(0, 64), _ODD, max_size=4),
+)
+@example(count=20, odd={5: {"affinity_runner_id": "bob"}, 6: {"parent_run_id": "there"}})
+@example(count=20, odd={3: {"run_id": "there"}})
+@example(count=65, odd={25: {"run_id": "r0"}})
+@example(count=45, odd={2: {"parent_run_id": "r0"}, 4: {"parent_run_id": "r0"}})
+@example(count=65, odd={44: {"lease_ms": 2**53 - 1}})
+def test_a_batch_of_runs_is_many_enqueues(
+    engine: str, count: int, odd: dict[int, dict[str, Any]]
+) -> None:
+    items: list[dict[str, Any]] = [
+        {
+            "run_id": f"r{number}",
+            "workflow_name": "w",
+            "workflow_source_ref": f"/{number}.py",
+            "input": {"number": number},
+            "runner_id": f"alice-{number}",
+            "claim_token": f"t-{number}",
+            "lease_ms": 10 + number,
+            **odd.get(number, {}),
+        }
+        for number in range(count)
+    ]
+    seen = []
+    with TemporaryDirectory() as folder:
+        for name in ("batch", "singles"):
+            with fencepost.open(f"{folder}/{name}", engine=engine, synchronous="off") as store:
+                enqueue(store, "there")
+                if name == "batch":
+                    made = store.runs.enqueue_many(items=items, now=at())
+                else:
+                    made = [_enqueued(store, item) for item in items]
+                seen.append([run if isinstance(run, fencepost.Run) else str(run) for run in made])
+                seen.append(list(store.runs.list()))
+                assert [run for run in seen[-2] if not isinstance(run, str)] == seen[-1][1:]
+    assert seen[:2] == seen[2:]
+
+
+def _enqueued(store: Store, item: dict[str, Any]) -> fencepost.Run | fencepost.FencepostError:
+    try:
+        return store.runs.enqueue(**item, now=at())
+    except fencepost.FencepostError as refused:
+        return refused
