@@ -11,6 +11,7 @@ from .clock import iso_from_ms, ms_from_time
 from .engine.protocol import Engine, Value
 from .errors import CorruptStoreError, InvalidArgumentError, StoreIOError
 from .records.base import Record
+from .shown import why_not
 from .validation import absolute_path, choice, integer
 
 CHECKPOINTS = ("passive", "full", "restart", "truncate")
@@ -158,7 +159,7 @@ def backup(
         _remove(unfinished if where == target else None)
         raise StoreIOError(f"{where}: exists already; choose another path or remove it") from None
     except OSError as error:
-        raise StoreIOError(f"{target}: can't be created: {error.strerror}") from error
+        raise StoreIOError(f"{target}: can't be created: {why_not(target, error)}") from error
     try:
         engine.backup(unfinished, pages, pause_ms, progress)
         _verify(unfinished, engine_name)

@@ -21,7 +21,7 @@ from .errors import (
 )
 from .observing.events import Listener
 from .observing.hooks import Telling, checked_listener
-from .shown import shown
+from .shown import shown, why_not
 from .store import Store
 from .validation import absolute_path, choice, integer, items
 from .waiting import Ringing
@@ -122,7 +122,9 @@ def _create_file(path: str) -> None:
     except OSError as error:
         if os.path.exists(path):
             return
-        raise StoreIOError(f"{path}: can't be created: {error.strerror}; check the path") from error
+        raise StoreIOError(
+            f"{path}: can't be created: {why_not(path, error)}; check the path"
+        ) from error
 
 
 def create_folders(folder: str) -> None:

@@ -36,3 +36,14 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def why_not(path: str, error: OSError) -> str:
+    """Why no file can be made at a path: in the system's words, or which folder is none."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if isinstance(error, (NotADirectoryError, FileNotFoundError)):
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        if not os.path.isdir(folder):
+            return f"{folder} is no folder"
+    return error.strerror or str(error)

@@ -18,6 +18,7 @@ from typing import Any
 from ..errors import CorruptRowError
 from ..layout import SCHEMA_ID
 from ..opening import open as open_store
+from ..shown import why_not
 from ..store import Store, engine_of
 from .arguments import UsageError, on_store
 from .exits import OK
@@ -69,7 +70,7 @@ def _write_file(store: Store, target: str) -> dict[str, int]:
     except FileExistsError:
         raise UsageError(f"{target}: exists already; choose another path") from None
     except OSError as error:
-        raise UsageError(f"{target}: {error.strerror}") from error
+        raise UsageError(f"{target}: {why_not(target, error)}") from error
 
 
 def _private(path: str, flags: int) -> int:

@@ -151,6 +151,8 @@ def _texts(source: Iterable[str]) -> Iterator[str]:
             yield line
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(f"import: is no UTF-8: {error}") from None
+    except OSError as error:
+        raise UsageError(f"import: can't be read: {error.strerror}") from error
 
 
 def _object(line: str, here: str) -> dict[str, Any]:

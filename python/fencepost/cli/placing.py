@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 
 from ..errors import StoreIOError
 from ..opening import create_folders
+from ..shown import why_not
 from .arguments import UsageError
 
 
@@ -28,25 +29,21 @@ def in_place(path: str) -> Iterator[str]:
         create_folders(os.path.dirname(path))
         os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError as error:
-        raise UsageError(
-            f"{unfinished}: exists already; remove it, if no import is at it"
-        ) from error
+        raise _is_there(unfinished) from error
     except OSError as error:
         _remove_folders(folders)
         raise _not_made(path, error) from error
-    if not _can_be_linked(unfinished):
-        os.unlink(unfinished)
-        yield path
-        return
     try:
-        yield unfinished
-        os.link(unfinished, path)
-    except BaseException as error:
+        linkable = _can_be_linked(unfinished)
+        if linkable:
+            yield unfinished
+            _give_name(unfinished, path)
+        os.unlink(unfinished)
+    except BaseException:
         _remove(unfinished, folders)
-        if isinstance(error, OSError):
-            raise _not_made(path, error) from error
         raise
-    os.unlink(unfinished)
+    if not linkable:
+        yield path
 
 
 def _can_be_linked(file: str) -> bool:
@@ -54,16 +51,31 @@ def _can_be_linked(file: str) -> bool:
     second = f"{file}.link"
     try:
         os.link(file, second)
-    except FileExistsError:
-        return True  # of an import that was killed at this point, and could link
+    except FileExistsError as error:
+        raise _is_there(second) from error
     except OSError:
         return False
-    os.unlink(second)
+    finally:
+        # Also where an interrupt comes right after the link; never another import's.
+        with suppress(FileNotFoundError):
+            if os.path.samefile(file, second):
+                os.unlink(second)
     return True
 
 
+def _give_name(unfinished: str, path: str) -> None:
+    try:
+        os.link(unfinished, path)
+    except OSError as error:
+        raise _not_made(path, error) from error
+
+
+def _is_there(name: str) -> UsageError:
+    return UsageError(f"{name}: exists already; remove it, if no import is at it")
+
+
 def _not_made(path: str, error: OSError) -> StoreIOError:
-    return StoreIOError(f"{path}: can't be made: {error.strerror}; nothing was done")
+    return StoreIOError(f"{path}: can't be made: {why_not(path, error)}; nothing was done")
 
 
 def _missing_folders(path: str) -> Iterator[str]:
