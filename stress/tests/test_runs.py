@@ -72,6 +72,7 @@ SAMPLE = [
     "counted-before-lock",
     "effect-check-then-insert",
     "error-after-commit",
+    "backs-off",
     "notify-dropped",
     "prunes-unread",
     "always-empty",

@@ -200,7 +200,7 @@ def stress(
         return make_plan(
             seed=seed + number,
             engine=engine,
-            processes=processes or PROFILES[profiles.MUTANTS].processes,
+            processes=processes or mutant.processes or PROFILES[profiles.MUTANTS].processes,
             seconds=seconds if mutants and seconds else PROFILES[profiles.MUTANTS].seconds,
             faults=mutant.faults if faults is None else faults,
             profile=profile,

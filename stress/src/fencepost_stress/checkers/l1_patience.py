@@ -8,6 +8,9 @@ Of single calls, and of opening the store:
 - So is any call that waits longer than the timeout when such times are left out, also one
   that never returns: until its process was gone, or until the end.
 
+Of calls that wait for the lock: no more than one in a thousand is overtaken by a dozen turns of
+each of the others (see `overtaken`).
+
 Of workers that all have the same to do, while the load is on. Such times count for nobody
 (see `stalls`).
 
@@ -33,6 +36,7 @@ from heapq import heappush, heapreplace
 from ..durations import Durations
 from ..operations import NEVER, WAIT, Commit, Event, Op
 from .base import End, Finding, Ledger, Life
+from .overtaken import TURNS, Overtaken
 from .stalls import STOOD_STILL, Between, Stalls
 
 _SLACK = 0.9
@@ -43,6 +47,7 @@ _STRETCH_NS = 3_000_000_000
 _MEANWHILE = 200
 """So many calls of others in a stretch show that the lock was to be had."""
 _TICK_NS = 100_000_000
+_OVERTAKEN_SHOWN = 3
 
 
 @dataclass(slots=True)
@@ -76,6 +81,7 @@ class Patience:
         self._ticks: Counter[int] = Counter()
         self._latest = 0
         self._between = Between()
+        self._overtaken = Overtaken()
 
     def feed(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -94,6 +100,7 @@ class Patience:
             elif op.clock:
                 self.ledger.exercised += 1
                 self._waited(op)
+                self._overtaken.add(op)
 
     def _slept(self, op: Op) -> None:
         """It waited for work, not for the lock, and came back."""
@@ -126,12 +133,14 @@ class Patience:
         stalls = [Stalls(end, self._between, still=still) for still in (False, True)]
         excused = self._busy(end, stalls)
         self._slow(end, stalls)
+        overtaken = self._out_of_line(stalls)
         jain = self._fairness(end, stalls) if end.even else None
         return self.ledger.finding(
             **{f"p{share}_ms": self._waits.percentile(share) for share in (50, 95, 99)},
             longest_ms=round(self._waits.longest / 1e6, 1),
             jain=jain,
             busy_excused=excused,
+            overtaken=overtaken,
             still_ms=sum(until - since for since, until in end.still) // 1_000_000,
         )
 
@@ -192,6 +201,20 @@ class Patience:
                 "when its process was ended or the run was over",
                 [op],
             )
+
+    def _out_of_line(self, stalls: Sequence[Stalls]) -> int:
+        """Judge how often calls that waited were overtaken; gives how many were too often."""
+        self._overtaken.finish()
+        found = sorted(self._overtaken.those(stalls[0]), key=lambda one: one[0], reverse=True)
+        if found:
+            self._object(
+                self._overtaken.too_often,
+                stalls,
+                f"{len(found):,} calls were overtaken by {TURNS} turns or more of each of the "
+                f"others, one by {found[0][0]:.0f}: who waits stands in no line",
+                [op for _, op in found[:_OVERTAKEN_SHOWN]],
+            )
+        return len(found)
 
     def _fairness(self, end: End, stalls: Sequence[Stalls]) -> float | None:
         """Judge what each got of the time that it had; gives Jain's index, None without any."""

@@ -51,6 +51,7 @@ MUTANTS: dict[str, type[Mutant]] = {
         records.FeedWithGaps,
         transactions.BusyAsEmpty,
         transactions.WaitsTooLong,
+        transactions.BacksOff,
         transactions.LogNeverEmptied,
         claims.AffinityIgnored,
         claims.ExclusionIgnored,

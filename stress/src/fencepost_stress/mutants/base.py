@@ -30,6 +30,7 @@ class Mutant(PythonEngine):
         killers: the properties of which at least one must object.
         faults: those without which the bug does not show.
         workload: the one that comes to the bug soonest.
+        processes: how many the bug takes to show, where that is more than usual.
         watcher: told each time that the broken line is reached.
     """
 
@@ -38,6 +39,7 @@ class Mutant(PythonEngine):
     killers: ClassVar[tuple[str, ...]]
     faults: ClassVar[tuple[FaultKind, ...]] = ()
     workload: ClassVar[str] = "mixed"
+    processes: ClassVar[int] = 0
     watcher: ClassVar[Callable[[], None] | None] = None
 
     @classmethod

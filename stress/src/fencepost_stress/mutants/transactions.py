@@ -6,6 +6,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain, repeat
 from typing import TypeVar
 
 from fencepost.engine.protocol import Row
@@ -21,6 +22,8 @@ _Result = TypeVar("_Result")
 _SQLITE_BUSY = 5
 _ERROR_RATE = 0.03
 _FIRST_PAUSE_SECONDS = 0.05
+_BACK_OFF_MS = (1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100)
+"""What SQLite's own busy handler sleeps between its tries."""
 
 
 class Deferred(Mutant):
@@ -118,6 +121,30 @@ class WaitsTooLong(Mutant):
             pause *= 4
         self._execute("connection.rollback")
         super()._begin(time.monotonic())
+
+
+class BacksOff(Mutant):
+    name = "backs-off"
+    bug = "who finds the lock taken sleeps longer each time, out of the line, as SQLite itself does"
+    killers = ("L1",)
+    workload = "runs"
+    processes = 16
+    _deadline = 0.0
+
+    def _begin(self, since: float) -> None:
+        self._deadline = since + self._busy_timeout_ms / 1000
+        super()._begin(since)
+
+    def _try_begin(self) -> bool:
+        """Wait here, so that nobody joins the line."""
+        pauses = chain(_BACK_OFF_MS, repeat(_BACK_OFF_MS[-1]))
+        while not super()._try_begin():
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                return False
+            self.reached()
+            time.sleep(min(next(pauses) / 1000, left))
+        return True
 
 
 class LogNeverEmptied(Mutant):
