@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from fencepost import canonical, canonical_json, fingerprint
+from fencepost import canonical_json, fingerprint, quick
 from fencepost.canonical import parse_json
 from fencepost.engine.select import native_module
 from fencepost.errors import InvalidArgumentError, ValueTooLargeError
@@ -35,12 +35,12 @@ VALUES = st.recursive(
 def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways in which a text comes about."""
     if request.param == "reference":
-        monkeypatch.setattr(canonical, "_quick", canonical._never)
+        monkeypatch.setattr(quick, "canonical_json", quick._left_to_the_rules)
         return
     native = native_module()
     if native is None:
         pytest.skip("the native extension is not installed")
-    monkeypatch.setattr(canonical, "_quick", native.canonical_json)
+    monkeypatch.setattr(quick, "canonical_json", native.canonical_json)
 
 
 MANY = settings(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from fencepost import canonical
+from fencepost import quick as quick_answers
 from fencepost.canonical import MAX_DEPTH, canonical_json, reference_json
 from fencepost.engine.select import native_module
 from fencepost.errors import FencepostError
@@ -91,7 +91,7 @@ def outcome(write: Any, value: object, *limits: Any) -> tuple[str, Any]:
 
 @pytest.fixture
 def quick(native: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(canonical, "_quick", native.canonical_json)
+    monkeypatch.setattr(quick_answers, "canonical_json", native.canonical_json)
     return canonical_json
 
 
@@ -148,22 +148,3 @@ def test_ordinary_values_are_not_left_to_the_reference(native: ModuleType) -> No
     assert native.canonical_json(spec) == reference_json(spec)
     assert native.canonical_json(spec, 10) is None
     assert native.canonical_json("\ud800") is None
-
-
-def test_the_python_engine_can_be_had_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canonical, "_quick", None)
-    monkeypatch.setenv("FENCEPOST_ENGINE", "python")
-    assert canonical_json([1]) == "[1]"
-    assert canonical._quick is canonical._never
-
-
-def test_a_broken_extension_does_not_keep_anybody_from_writing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def broken() -> None:
-        raise canonical.EngineUnavailableError("broken")
-
-    monkeypatch.setattr(canonical, "_quick", None)
-    monkeypatch.delenv("FENCEPOST_ENGINE", raising=False)
-    monkeypatch.setattr(canonical, "native_module", broken)
-    assert canonical_json([1]) == "[1]"

@@ -5,7 +5,16 @@ from typing import final
 
 from .engine.protocol import NewRun, Row, Value
 
-__all__ = ["Engine", "__version__", "canonical_json", "sources", "sqlite_version"]
+__all__ = [
+    "Engine",
+    "__version__",
+    "are_keys",
+    "canonical_json",
+    "holds",
+    "is_run_claim",
+    "sources",
+    "sqlite_version",
+]
 
 __version__: str
 
@@ -22,6 +31,21 @@ def canonical_json(value: object, most: int | None = None) -> str | None:
     """The canonical JSON of an ordinary value of at most `most` bytes.
 
     None where `fencepost.canonical` has to say, whose rules these are.
+    """
+
+def is_run_claim(run_id: object, claim_token: object) -> bool:
+    """Whether these are, for sure, a run id and a claim token.
+
+    A no leaves it to `fencepost.validation`, whose rules these are.
+    """
+
+def are_keys(*values: object) -> bool:
+    """Whether all of these are, for sure, keys, as `fencepost.validation` has to say."""
+
+def holds(row: Row, kinds: str) -> bool:
+    """Whether a row is, for sure, of these kinds, as `fencepost.records.base` has to say.
+
+    A letter a column: `t`ext or `i`nteger, or null.
     """
 
 @final

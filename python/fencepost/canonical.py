@@ -11,15 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, TypeAlias
 
-from .engine.select import native_module
-from .errors import EngineUnavailableError, InvalidArgumentError, ValueTooLargeError
+from . import quick
+from .errors import InvalidArgumentError, ValueTooLargeError
 from .shown import shown
 
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -32,6 +31,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _FEWEST_LONG_DIGITS = 16
 _LONG_DIGITS = re.compile(r"[0-9]{16}")
 
+_Scan: TypeAlias = "Callable[[str, int], tuple[Any, int]]"
+
 
 def fingerprint(value: object) -> str:
     """The SHA-256, in hex, of the canonical text of `value`.
@@ -39,9 +40,6 @@ def fingerprint(value: object) -> str:
     Raises InvalidArgumentError as `canonical_json` does.
     """
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
-
-
-_quick: Callable[[object, int | None], str | None] | None = None
 
 
 def canonical_json(value: object, argument: str = "value", most: int | None = None) -> str:
@@ -58,7 +56,7 @@ def canonical_json(value: object, argument: str = "value", most: int | None = No
     integers beyond 2**53-1, keys that are no text, cycles, deeper nesting, and whatever
     else is no JSON, and ValueTooLargeError beyond `most`.
     """
-    text = (_quick or _choose_quick())(value, most)
+    text = quick.canonical_json(value, most)
     return reference_json(value, argument, most) if text is None else text
 
 
@@ -100,24 +98,6 @@ def reference_json(value: object, argument: str = "value", most: int | None = No
             break
         else:
             return "".join(parts)
-
-
-def _choose_quick() -> Callable[[object, int | None], str | None]:
-    """The extension's writer, which leaves to the reference what it is not sure of."""
-    global _quick
-    native = None
-    if os.environ.get("FENCEPOST_ENGINE") != "python":
-        try:
-            native = native_module()
-        except EngineUnavailableError:
-            # Who opens a store with it is told.
-            native = None
-    _quick = _never if native is None else native.canonical_json
-    return _quick
-
-
-def _never(_value: object, _most: int | None) -> None:
-    return None
 
 
 _END: Any = object()
@@ -261,16 +241,15 @@ def parse_json(text: str) -> Any:
     """
     length = len(text)
     long = length >= _FEWEST_LONG_DIGITS and _LONG_DIGITS.search(text) is not None
-    decoder = _WITH_LONG_NUMBERS if long else _PLAIN
     try:
         # What `raw_decode` calls: most texts are short, and its frame would be half of the cost.
-        value, end = decoder.scan_once(text, 0)  # type: ignore[attr-defined]
+        value, end = (_SCAN_LONG if long else _SCAN)(text, 0)
         if end == length:
             return value
     except (StopIteration, ValueError, RecursionError):
         # Whitespace in front is JSON too; what is not, the decoder refuses below.
         pass
-    read = partial(decoder.decode, text)
+    read = partial((_WITH_LONG_NUMBERS if long else _PLAIN).decode, text)
     try:
         return read()
     except RecursionError:
@@ -298,3 +277,5 @@ def _no_constant(name: str) -> Any:
 
 _PLAIN = json.JSONDecoder(parse_constant=_no_constant)
 _WITH_LONG_NUMBERS = json.JSONDecoder(parse_constant=_no_constant, parse_int=_number_from_digits)
+_SCAN: _Scan = _PLAIN.scan_once  # type: ignore[attr-defined]
+_SCAN_LONG: _Scan = _WITH_LONG_NUMBERS.scan_once  # type: ignore[attr-defined]

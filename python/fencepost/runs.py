@@ -9,10 +9,10 @@ from typing import Any
 
 from .engine.protocol import NewRun, Row
 from .errors import CorruptRowError, FencepostError
-from .facet import new_token, new_tokens
+from .facet import new_tokens
 from .pages import DEFAULT_PAGE, Page, each
 from .records import Run
-from .run_arguments import excluded, new_run, new_run_of, run_claims
+from .run_arguments import claimant, excluded, new_run, new_run_of, run_claim, run_claims
 from .run_sources import RunSources
 from .validation import (
     choice,
@@ -63,15 +63,15 @@ class Runs(RunSources):
         InvalidArgumentError.
         """
         new = new_run(
-            run_id=run_id,
-            workflow_name=workflow_name,
-            workflow_source_ref=workflow_source_ref,
-            input=input,
-            runner_id=runner_id,
-            claim_token=claim_token,
-            lease_ms=lease_ms,
-            affinity_runner_id=affinity_runner_id,
-            parent_run_id=parent_run_id,
+            run_id,
+            workflow_name,
+            workflow_source_ref,
+            input,
+            runner_id,
+            claim_token,
+            lease_ms,
+            affinity_runner_id,
+            parent_run_id,
         )
         result = _run_or_error(new, self._engine.enqueue_runs([new], time_ms(now))[0])
         if isinstance(result, FencepostError):
@@ -153,9 +153,9 @@ class Runs(RunSources):
         a run whose row can't be read; it stays claimed until the lease ends, so that it does
         not keep the others from being claimed.
         """
-        token = new_token() if claim_token is None else key(claim_token, "claim_token")
+        runner_id, token = claimant(runner_id, claim_token)
         rows = self._engine.claim_runs(
-            key(runner_id, "runner_id"),
+            runner_id,
             [token],
             checked_lease(lease_ms),
             excluded(exclude_run_ids),
@@ -196,7 +196,7 @@ class Runs(RunSources):
         now: datetime | str | None = None,
     ) -> bool:
         """Let the lease end `lease_ms` from now. False where the claim is lost or expired."""
-        claim = (checked_run_id(run_id), key(claim_token, "claim_token"))
+        claim = run_claim(run_id, claim_token)
         renewed = self._engine.renew_runs([claim], checked_lease(lease_ms), time_ms(now))[0]
         if not renewed:
             self._refused("runs.renew", run_id)
@@ -216,9 +216,8 @@ class Runs(RunSources):
 
     def verify(self, *, run_id: str, claim_token: str, now: datetime | str | None = None) -> bool:
         """Whether the claim is live now. Changes nothing."""
-        live = self._engine.verify_run(
-            checked_run_id(run_id), key(claim_token, "claim_token"), time_ms(now)
-        )
+        run_id, claim_token = run_claim(run_id, claim_token)
+        live = self._engine.verify_run(run_id, claim_token, time_ms(now))
         if not live:
             self._refused("runs.verify", run_id)
         return live
@@ -229,16 +228,15 @@ class Runs(RunSources):
         Works after the lease has ended too, as long as nobody claimed the run since.
         False where the claim is lost.
         """
-        parked = self._engine.park_run(
-            checked_run_id(run_id), key(claim_token, "claim_token"), time_ms(now)
-        )
+        run_id, claim_token = run_claim(run_id, claim_token)
+        parked = self._engine.park_run(run_id, claim_token, time_ms(now))
         if not parked:
             self._refused("runs.park", run_id)
         return parked
 
     def complete(self, *, run_id: str, claim_token: str, now: datetime | str | None = None) -> bool:
         """Mark the run done. Like `park`, it works until somebody else claimed the run."""
-        claim = (checked_run_id(run_id), key(claim_token, "claim_token"))
+        claim = run_claim(run_id, claim_token)
         completed = self._engine.complete_runs([claim], time_ms(now))[0]
         if not completed:
             self._refused("runs.complete", run_id)
@@ -255,18 +253,19 @@ class Runs(RunSources):
 
     def delete(self, *, run_id: str, claim_token: str) -> bool:
         """Delete the run, which frees its parent's one slot. False where the claim is lost."""
-        deleted = self._engine.delete_run(checked_run_id(run_id), key(claim_token, "claim_token"))
+        run_id, claim_token = run_claim(run_id, claim_token)
+        deleted = self._engine.delete_run(run_id, claim_token)
         if not deleted:
             self._refused("runs.delete", run_id)
         return deleted
 
 
 def _run_or_error(new: NewRun, made: Row | Exception) -> Run | FencepostError:
+    if isinstance(made, tuple):
+        return Run.of_new(new, made)
     if isinstance(made, FencepostError):
         return made
-    if isinstance(made, Exception):
-        raise made
-    return Run.of_new(new, made)
+    raise made
 
 
 def _claimed(row: Row) -> Run | CorruptRowError:

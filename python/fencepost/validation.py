@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from .canonical import MAX_SAFE_INTEGER, canonical_json, too_large
+from . import quick
+from .canonical import MAX_SAFE_INTEGER, canonical_json, reference_json, too_large
 from .clock import ms_from_time
 from .errors import InvalidArgumentError
 from .shown import shown
@@ -177,9 +178,11 @@ def finalizers(value: object) -> str:
 
 def json_value(value: object, argument: str, most: int = MAX_VALUE_BYTES) -> str:
     """The canonical text of a JSON value of limited size."""
-    canonical = canonical_json(value, argument, most)
-    if not canonical.isascii() and len(canonical.encode()) > most:
-        raise too_large(argument, most)
+    canonical = quick.canonical_json(value, most)
+    if canonical is None:
+        canonical = reference_json(value, argument, most)
+        if not canonical.isascii() and len(canonical.encode()) > most:
+            raise too_large(argument, most)
     return canonical
 
 

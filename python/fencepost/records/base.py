@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
+from .. import quick
 from ..canonical import parse_json
 from ..clock import iso_from_ms
 from ..engine.protocol import Row
@@ -14,7 +15,6 @@ from ..shown import shown
 
 Kind = TypeVar("Kind", bound="Record")
 Read: TypeAlias = "Callable[[type[Record], Any], Any]"
-_MOST_SEEN = 64
 _KINDS = {bytes: "a blob", float: "a float", str: "text", int: "an integer"}
 
 
@@ -100,7 +100,7 @@ class Columns:
     """How the rows of one table are read: its name, its columns, which of them hold
     integers (the others hold text), and which name the row."""
 
-    __slots__ = ("_at", "_key", "_kinds", "_names", "_seen", "table")
+    __slots__ = ("_at", "_key", "_kinds", "_letters", "_names", "table")
 
     def __init__(self, table: str, names: str, *, key: str, integers: str = "") -> None:
         self.table = table
@@ -108,22 +108,19 @@ class Columns:
         self._key = [self._names.index(column) for column in key.split()]
         self._kinds = [int if name in integers.split() else str for name in self._names]
         self._at = {name: index for index, name in enumerate(self._names)}
-        self._seen: set[tuple[type, ...]] = set()
+        self._letters = "".join("i" if kind is int else "t" for kind in self._kinds)
 
     def check(self, row: Row) -> Row:
         """The row; CorruptRowError where a value is of another type than its column.
 
         SQLite keeps whatever does not convert, and text that is no UTF-8 comes as bytes.
         """
-        kinds = tuple(map(type, row))
-        if kinds in self._seen:
+        if quick.holds(row, self._letters):
             return row
         for index, value in enumerate(row):
             kind = type(value)
             if value is not None and kind is not self._kinds[index]:
                 raise self.corrupt(row, self._names[index], f"holds {_KINDS[kind]}")
-        if len(self._seen) < _MOST_SEEN:
-            self._seen.add(kinds)
         return row
 
     def json(self, row: Row, column: str) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
 
+from ..canonical import parse_json
+from ..clock import iso_from_ms
 from ..engine.protocol import NewRun, Row
 from ..errors import InvalidArgumentError
 from .base import Columns, Record, unsealed
@@ -81,35 +83,55 @@ class Run(Record):
         """The record of a run that has just been enqueued, and of what the store made of it."""
         run_id, name, source, input_json, runner_id, claim_token, _, affine, parent = new
         expires_at, stamp, fence = made
-        claim = ("claimed", runner_id, claim_token, expires_at, affine or runner_id, parent)
-        row = (run_id, name, source, input_json, *claim, stamp, stamp, fence)
+        row = (
+            run_id,
+            name,
+            source,
+            input_json,
+            "claimed",
+            runner_id,
+            claim_token,
+            expires_at,
+            affine or runner_id,
+            parent,
+            stamp,
+            stamp,
+            fence,
+        )
         # The fence alone has been in the file, where another hand may have changed it.
         return _run(row) if type(fence) is int else cls.from_row(row)
 
 
 _UnsealedRun = unsealed(Run)
+_new = object.__new__
 
 
 def _run(row: Row) -> Run:
-    run = object.__new__(_UnsealedRun)
+    run = _new(_UnsealedRun)
     # One unpacking: a run is made for every claim.
     (
         run.run_id,
         run.workflow_name,
         run.workflow_source_ref,
-        _,
+        input_json,
         run.status,
         run.runner_id,
         run.claim_token,
-        _,
+        expires_at,
         run.affinity_runner_id,
         run.parent_run_id,
         run.created_at,
         run.updated_at,
         run.fence,
     ) = row[:13]
-    run.input = _RUNS.json(row, "input_json")
-    run.claim_expires_at = _RUNS.time(row, "claim_expires_at")
+    try:
+        run.input = parse_json(input_json)
+        run.claim_expires_at = None if expires_at is None else iso_from_ms(expires_at)
+    except (ValueError, TypeError):
+        # Again, as errors of the row: one of the two is it.
+        _RUNS.json(row, "input_json")
+        _RUNS.time(row, "claim_expires_at")
+        raise
     run.__class__ = Run
     sealed: Run = run
     return sealed

@@ -28,7 +28,7 @@ enum Open<'py> {
 /// The canonical text; None where the reference has to say.
 pub(crate) fn text(value: &Bound<'_, PyAny>, most: Option<usize>) -> Option<String> {
     let most = most.unwrap_or(MOST_BYTES);
-    let mut to = String::new();
+    let mut to = String::with_capacity(64);
     let mut stack = Vec::new();
     begin(value, &mut to, &mut stack)?;
     loop {
@@ -72,6 +72,10 @@ fn begin<'py>(
     } else if stack.len() >= MAX_DEPTH {
         return None;
     } else if let Ok(members) = value.cast_exact::<PyDict>() {
+        if members.is_empty() {
+            to.push_str("{}");
+            return Some(());
+        }
         to.push('{');
         stack.push(Open::Object(sorted(members)?));
     } else if let Ok(items) = value.cast_exact::<PyList>() {
