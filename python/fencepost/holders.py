@@ -25,6 +25,7 @@ PROC = Path("/proc")
 _WRITE, _CHECKPOINT, _RECOVER, _READ_0, _READ_LAST = 120, 121, 122, 123, 127
 _PENDING, _SHARED_LAST = 0x40000000, 0x40000000 + 511
 _MOST_CHARACTERS = 80
+_HIDING = {"hidepid=2", "hidepid=invisible", "hidepid=4", "hidepid=ptraceable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ class Descriptors:
     """The open descriptors of processes on some files, as far as this user may look.
 
     Attributes:
-        unseen: whether a process would not show its own, known at the end of the iteration.
+        unseen: whether a process would not show its own, or may not even be listed, known at
+            the end of the iteration.
     """
 
     def __init__(self, files: Iterable[os.stat_result | None]) -> None:
@@ -105,6 +107,19 @@ class Descriptors:
                     status = os.stat(folder / "fd" / name)
                     if (status.st_dev, status.st_ino) in self._files:
                         yield int(folder.name), name, status
+        self.unseen = self.unseen or _hides_processes()
+
+
+def _hides_processes() -> bool:
+    """Whether other users' processes are not even listed: `/proc` with `hidepid` (proc(5))."""
+    hidden = False
+    with suppress(OSError):
+        for line in (PROC / "self" / "mountinfo").read_text("utf-8", "replace").splitlines():
+            where, _, what = line.partition(" - ")
+            if where.split()[4] == str(PROC) and what.startswith("proc "):
+                # What is mounted last is what is seen.
+                hidden = not _HIDING.isdisjoint(what.split()[-1].split(","))
+    return hidden and os.geteuid() != 0
 
 
 def _asked_one_by_one(

@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import pickle
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -336,6 +337,37 @@ def test_where_processes_do_not_show_their_files(
     monkeypatch.setattr(os, "listdir", listdir)
     assert holders.locks(str(path)) is None
     assert write_lock_holders(str(path)) is None
+
+
+HIDDEN = """
+import os, sys
+from fencepost import holders
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+seen = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+print(seen == [os.getpid()], holders._asked_one_by_one(os.stat(sys.argv[1]), None))
+"""
+
+
+def test_where_processes_are_not_even_listed(start: Callable[..., Child], tmp_path: Path) -> None:
+    """Under a /proc that hides other users' processes nobody is found who has the lock."""
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts a /proc")
+    tmp_path.chmod(0o755)
+    database = tmp_path / "s"
+    start().sql(database, "CREATE TABLE t (a)", "BEGIN IMMEDIATE")
+    for folder in (tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    for option, known in (("hidepid=2", "True None"), ("hidepid=0", "False None")):
+        mounting = f'mount -t proc -o {option} proc /proc && exec "$@"'
+        command = ["unshare", "-m", "sh", "-c", mounting, "sh", sys.executable, "-c", HIDDEN]
+        done = subprocess.run(
+            [*command, str(database)], capture_output=True, text=True, check=False
+        )
+        if "mount" in done.stderr or "unshare" in done.stderr:
+            pytest.skip(f"no /proc of our own here: {done.stderr.strip()}")
+        assert (done.stdout.strip(), done.stderr) == (known, "")
 
 
 def test_a_command_line_is_shortened(start: Callable[..., Child]) -> None:
