@@ -11,7 +11,7 @@ from .clock import MIN_TIME_MS, system_clock
 from .engine import probe
 from .engine.protocol import MAX_TIME_MS, Clock, Engine
 from .engine.resting import RestingReader
-from .engine.select import choose, native_module, python_sqlite
+from .engine.select import choose, has_json, native_module, python_sqlite
 from .errors import (
     EngineUnavailableError,
     InvalidArgumentError,
@@ -193,6 +193,11 @@ def _engine_class(name: str, *, warn: bool) -> Callable[..., Engine]:
         raise EngineUnavailableError(
             f"the Python engine needs SQLite 3.35 or newer, this Python links {linked}; "
             "install a wheel with the native engine, or a newer Python"
+        )
+    if not has_json():
+        raise EngineUnavailableError(
+            f"the Python engine needs SQLite's JSON functions, and this Python links {linked} "
+            "built without them; install a wheel with the native engine, or a newer Python"
         )
     if warn:
         sqlite_versions.warn_once(linked)

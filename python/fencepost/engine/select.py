@@ -69,6 +69,20 @@ def python_sqlite() -> str | None:
         return None
 
 
+@cache
+def has_json() -> bool:
+    """Whether the interpreter's SQLite was built with its JSON functions."""
+    sqlite3 = import_module("sqlite3")
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("SELECT value FROM json_each('[]')")
+    except sqlite3.OperationalError:
+        return False
+    finally:
+        connection.close()
+    return True
+
+
 def choose(engine: str | None = None) -> tuple[str, str]:
     """The engine's name, and why it was chosen."""
     source = "the engine argument" if engine is not None else "FENCEPOST_ENGINE"
