@@ -76,7 +76,8 @@ def _against_one(total: Figure, alone_ones: Sequence[Figure]) -> float:
     one process that makes a cycle of each in turn, which is their harmonic mean.
     """
     single = map(harmonic_mean, zip(*(one.rounds for one in alone_ones), strict=True))
-    return median(ours / one for ours, one in zip(total.rounds, single, strict=True))
+    ratios: list[float] = [ours / one for ours, one in zip(total.rounds, single, strict=True)]
+    return median(ratios)
 
 
 def contend(engines: Sequence[str], seconds: float, setting: str) -> dict[str, float]:
