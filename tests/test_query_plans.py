@@ -27,6 +27,7 @@ WHOLE_TABLES = ("dump.", "layout.", "stats.")
 # what the caller gives.
 BOUNDED = {
     "prune.events": r"SCAN (events|\(subquery-1\))",
+    "connection.has_json": "SCAN CONSTANT ROW",
     "queue.next_due": "SCAN CONSTANT ROW",
     "runs.claim_many": "SCAN c VIRTUAL TABLE INDEX 1:",
     "runs.get_many": "SCAN c VIRTUAL TABLE INDEX 1:",

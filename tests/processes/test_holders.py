@@ -342,11 +342,12 @@ def test_where_processes_do_not_show_their_files(
 HIDDEN = """
 import os, sys
 from fencepost import holders
+database = os.stat(sys.argv[1])
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
 seen = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
-print(seen == [os.getpid()], holders._asked_one_by_one(os.stat(sys.argv[1]), None))
+print(seen == [os.getpid()], holders._asked_one_by_one(database, None))
 """
 
 
@@ -354,11 +355,8 @@ def test_where_processes_are_not_even_listed(start: Callable[..., Child], tmp_pa
     """Under a /proc that hides other users' processes nobody is found who has the lock."""
     if os.geteuid() != 0:
         pytest.skip("only root mounts a /proc")
-    tmp_path.chmod(0o755)
     database = tmp_path / "s"
     start().sql(database, "CREATE TABLE t (a)", "BEGIN IMMEDIATE")
-    for folder in (tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o755)
     for option, known in (("hidepid=2", "True None"), ("hidepid=0", "False None")):
         mounting = f'mount -t proc -o {option} proc /proc && exec "$@"'
         command = ["unshare", "-m", "sh", "-c", mounting, "sh", sys.executable, "-c", HIDDEN]

@@ -14,7 +14,7 @@ from types import ModuleType
 from .._version import __version__
 from ..errors import EngineUnavailableError, InvalidArgumentError
 from ..shown import shown
-from ..statements import scripts
+from ..statements import scripts, statement
 from . import built
 
 CHOICES = ("auto", "native", "python")
@@ -75,7 +75,7 @@ def has_json() -> bool:
     sqlite3 = import_module("sqlite3")
     connection = sqlite3.connect(":memory:")
     try:
-        connection.execute("SELECT value FROM json_each('[]')")
+        connection.execute(statement("connection.has_json"))
     except sqlite3.OperationalError:
         return False
     finally:

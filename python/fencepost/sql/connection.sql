@@ -32,6 +32,10 @@ PRAGMA synchronous = OFF;
 -- name: query_only
 PRAGMA query_only = ON;
 
+-- name: has_json
+-- Fails where SQLite was built without its JSON functions.
+SELECT json('[]');
+
 -- name: savepoint
 -- One job of a shared transaction: its failure must not undo the others.
 SAVEPOINT fencepost_job;
