@@ -66,9 +66,11 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     from .worker import start
 
     how = job["how"]
-    timeout = BUSY_SECONDS if how == "busy" else 0.0
-    connection = sqlite3.connect(job["path"], timeout=timeout, isolation_level=None)
+    # The first to come sets the log up, and the others wait for that as SQLite does.
+    connection = sqlite3.connect(job["path"], timeout=BUSY_SECONDS, isolation_level=None)
     connection.execute("PRAGMA synchronous = FULL")
+    if how != "busy":
+        connection.execute("PRAGMA busy_timeout = 0").close()
     if how == "hold":
         return _hold(connection)
     begin, end = _way(how, job["path"], partial(_try_begin, connection))
