@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ libsqlite3-sys = "={crate}"
 [workspace]
 """
 
-OldSQLite = Callable[[str], dict[str, str]]
+OldSQLite = Callable[..., dict[str, str]]
 
 
 @pytest.fixture(params=["absent", "broken"])
@@ -80,14 +80,14 @@ def test_without_sqlite3_the_native_wheel_works(
 
 @pytest.fixture
 def old_sqlite(environment: Environment, wheelhouse: Path, tmp_path: Path) -> OldSQLite:
-    """Makes the interpreter of the environment link this version of SQLite."""
+    """Makes the interpreter of the environment link this version of SQLite, so built."""
 
-    def old(version: str) -> dict[str, str]:
-        folder = wheelhouse / f"sqlite-{version}"
+    def old(version: str, *options: str) -> dict[str, str]:
+        folder = wheelhouse / "-".join(["sqlite", version, *options])
         library = folder / "libsqlite3.so.0"
         if not library.exists():
             folder.mkdir(exist_ok=True)
-            _compile(_amalgamation(CRATES[version], tmp_path), library)
+            _compile(_amalgamation(CRATES[version], tmp_path), library, options)
         variables = {"LD_LIBRARY_PATH": str(folder)}
         linked = environment.code("import sqlite3; print(sqlite3.sqlite_version)", **variables)
         if linked.stdout.strip() != version:
@@ -108,7 +108,7 @@ def _amalgamation(crate: str, folder: Path) -> Path:
     return folder / "vendor" / "libsqlite3-sys" / "sqlite3" / "sqlite3.c"
 
 
-def _compile(source: Path, library: Path) -> None:
+def _compile(source: Path, library: Path, options: Sequence[str]) -> None:
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler here to build an old SQLite with")
@@ -117,6 +117,7 @@ def _compile(source: Path, library: Path) -> None:
         [
             *(compiler, "-O1", "-fPIC", "-shared", "-w", "-Wl,-soname,libsqlite3.so.0"),
             *("-DSQLITE_ENABLE_DESERIALIZE", "-DSQLITE_ENABLE_COLUMN_METADATA"),
+            *(f"-DSQLITE_{option}" for option in options),
             *("-o", str(unfinished), str(source), "-lm", "-ldl", "-lpthread"),
         ],
         check=True,
@@ -147,10 +148,22 @@ def test_an_old_sqlite_is_refused(
 
 
 @pytest.mark.slow
+def test_a_sqlite_without_json_is_refused(
+    environment: Environment, pure_wheel: Path, old_sqlite: OldSQLite
+) -> None:
+    """Its JSON functions were an option of the build before 3.38."""
+    variables = old_sqlite("3.35.4")
+    environment.install(pure_wheel)
+    said = environment.code(OPEN, ok=False, **variables).stderr
+    assert "EngineUnavailableError: the Python engine needs SQLite's JSON functions" in said
+    assert not (environment.folder / "store.sqlite").exists()
+
+
+@pytest.mark.slow
 def test_the_oldest_sqlite_that_is_taken_does_all(
     environment: Environment, pure_wheel: Path, source: Path, old_sqlite: OldSQLite
 ) -> None:
-    environment.variables = old_sqlite("3.35.4")
+    environment.variables = old_sqlite("3.35.4", "ENABLE_JSON1")
     environment.install(pure_wheel)
     environment.works_with("python")
     environment.run(
