@@ -6,11 +6,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import fencepost
+from fencepost.engine.select import native_module
 from tests.node import Node
 from tests.resting import fill
 from tests.support import ENGINES, SetClock, absence, describe
@@ -43,6 +45,15 @@ def require(engine: str) -> str:
             pytest.fail(f"{engine}: {missing}, and FENCEPOST_REQUIRE_NATIVE=1 demands it")
         pytest.skip(f"{engine}: {missing}")
     return engine
+
+
+@pytest.fixture(scope="session")
+def native() -> ModuleType:
+    """The extension itself, under the same rule."""
+    require("native")
+    module = native_module()
+    assert module is not None
+    return module
 
 
 @pytest.fixture(params=ENGINES)

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fencepost import quick as quick_answers
 from fencepost.canonical import MAX_DEPTH, canonical_json, reference_json
-from fencepost.engine.select import native_module
 from fencepost.errors import FencepostError
 
 SAFE = 2**53 - 1
@@ -72,14 +71,6 @@ def containers(values: st.SearchStrategy[Any], keys: st.SearchStrategy[Any]) -> 
         return lists | lists.map(tuple) | st.dictionaries(keys, inner, max_size=6)
 
     return st.recursive(values, around, max_leaves=25)
-
-
-@pytest.fixture(scope="module")
-def native() -> ModuleType:
-    module = native_module()
-    if module is None:
-        pytest.skip("the native extension is not installed")
-    return module
 
 
 def outcome(write: Any, value: object, *limits: Any) -> tuple[str, Any]:

@@ -11,7 +11,6 @@ from hypothesis import given, settings, strategies as st
 
 from fencepost import quick
 from fencepost.canonical import canonical_json
-from fencepost.engine.select import native_module
 from fencepost.errors import CorruptRowError, EngineUnavailableError, InvalidArgumentError
 from fencepost.records.base import Columns
 from fencepost.validation import key, run_id
@@ -32,14 +31,6 @@ TEXTS = st.text(max_size=6) | st.text("aZ09._-/ \x7f\x1f\ud800é", max_size=6)
 VALUES = st.sampled_from(NO_TEXT) | TEXTS | st.integers(198, 202).map("a".__mul__)
 KEYS = VALUES | st.integers(255, 514).map("a".__mul__)
 STORED = st.sampled_from([None, "a", 1, 1.5, b"a", True, Number(1), Word.A])
-
-
-@pytest.fixture(scope="module")
-def native() -> ModuleType:
-    module = native_module()
-    if module is None:
-        pytest.skip("the native extension is not installed")
-    return module
 
 
 @pytest.fixture
